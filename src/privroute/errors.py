@@ -1,0 +1,59 @@
+"""What privroute raises: always one of these, and always with what was wrong, where, and what to do.
+
+    PrivrouteError
+    ├── InputError (also a ValueError)   an argument or a value is not usable
+    │   ├── NetworkError                 nodes, links, zones, latency functions
+    │   ├── DemandError                  origin-destination pairs and rates
+    │   ├── HistoryError                 daily counts; never shows the contents of a record
+    │   └── FormatError                  a file: names the file and, where there is one, the line
+    └── MissingExtraError (also an ImportError)   an optional package is not installed
+
+Messages about private data (a history) carry positions and counts, never contents.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DemandError",
+    "FormatError",
+    "HistoryError",
+    "InputError",
+    "MissingExtraError",
+    "NetworkError",
+    "PrivrouteError",
+]
+
+
+class PrivrouteError(Exception):
+    """The root of the package's errors: `except PrivrouteError` catches every one."""
+
+
+class InputError(PrivrouteError, ValueError):
+    """An argument cannot be used as it is."""
+
+
+class NetworkError(InputError):
+    """A network, its latency functions or its zones are not usable."""
+
+
+class DemandError(InputError):
+    """Pairs or a demand are not usable, or do not fit the network."""
+
+
+class HistoryError(InputError):
+    """A demand history is not usable. The message has positions and counts, never contents of records."""
+
+
+class FormatError(InputError):
+    """A file cannot be read as the format it is said to be."""
+
+    def __init__(self, source: object, problem: str, *, line: int | None = None) -> None:
+        place = f"{source}, line {line:,}" if line is not None else f"{source}"
+        super().__init__(f"{place}: {problem}")
+
+
+class MissingExtraError(PrivrouteError, ImportError):
+    """An optional package is needed for this call."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package}: pip install 'privroute[{extra}]'")

@@ -1,0 +1,243 @@
+"""The road network: public, checked when made, never changed afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from privroute.errors import NetworkError
+from privroute.network.checks import freeze, index_array, number_array
+from privroute.network.latency import Latency
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Label", "LatencyKind", "Network", "choose_latency"]
+
+Label = int | str
+LatencyKind = Literal["affine", "bpr"]
+
+LONGITUDE_LATITUDE = "EPSG:4326"
+_LARGEST_LONGITUDE_LATITUDE = (180.0, 90.0)
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Network:
+    """A directed network with latency functions, and the zones between which trips are made.
+
+    tail, head : (links,) int32, 0-based node indices; parallel links are allowed, self-loops are not
+    latency : travel time of every link as a function of its flow
+    node_labels : what the nodes are called in files and by users: whole numbers or texts, each once
+    zones : (zones,) int32, node indices where trips start and end; default: every node
+    no_through : (nodes,) bool, True where trips may start or end but not pass (TNTP: nodes below FIRST THRU NODE):
+        links that leave such a node are open only to trips that start there; default: nowhere
+    background_per_min : (links,) public traffic that is not ours to route; default 0
+    coordinates : (nodes, 2) x and y, or None
+    crs : what x and y are, "EPSG:4326" for longitude and latitude; None if not known
+    length_km : (links,) or None
+    link_labels : what the links are called in files; default: their indices
+    """
+
+    tail: NDArray[np.int32]
+    head: NDArray[np.int32]
+    latency: Latency
+    node_labels: tuple[Label, ...]
+    zones: NDArray[np.int32]
+    no_through: NDArray[np.bool_]
+    background_per_min: NDArray[np.float64]
+    coordinates: NDArray[np.float64] | None
+    crs: str | None
+    length_km: NDArray[np.float64] | None
+    link_labels: tuple[Label, ...]
+
+    def __init__(
+        self,
+        tail: ArrayLike,
+        head: ArrayLike,
+        latency: Latency,
+        node_labels: Iterable[Label],
+        *,
+        zones: ArrayLike | None = None,
+        no_through: ArrayLike | None = None,
+        background_per_min: ArrayLike = 0.0,
+        coordinates: ArrayLike | None = None,
+        crs: str | None = None,
+        length_km: ArrayLike | None = None,
+        link_labels: Iterable[Label] | None = None,
+    ) -> None:
+        labels = _labels(node_labels, "node_labels")
+        nodes = len(labels)
+        tails = index_array(tail, "tail", nodes, NetworkError)
+        heads = index_array(head, "head", nodes, NetworkError)
+        if not isinstance(latency, Latency):
+            raise NetworkError(
+                f"latency is a {type(latency).__name__}; pass privroute.Latency.affine(...) or .bpr(...)"
+            )
+        links = tails.size
+        for name, count in (("head", heads.size), ("latency", len(latency))):
+            if count != links:
+                raise NetworkError(f"{name} has {count:,} links where tail has {links:,}")
+        if not links:
+            raise NetworkError("a network needs at least one link")
+        loops = np.flatnonzero(tails == heads)
+        if loops.size:
+            raise NetworkError(
+                f"link {loops[0]} starts and ends at node {labels[tails[loops[0]]]} ({loops.size} such self-loops in "
+                "all); no path uses them, leave them out"
+            )
+        put = object.__setattr__
+        put(self, "tail", tails)
+        put(self, "head", heads)
+        put(self, "latency", latency)
+        put(self, "node_labels", labels)
+        put(self, "zones", _zones(np.arange(nodes) if zones is None else zones, labels))
+        put(self, "no_through", _flags(np.zeros(nodes, bool) if no_through is None else no_through, nodes))
+        put(
+            self,
+            "background_per_min",
+            number_array(background_per_min, "background_per_min", links, NetworkError),
+        )
+        put(self, "coordinates", None if coordinates is None else _points(coordinates, nodes))
+        put(self, "crs", crs)
+        put(
+            self,
+            "length_km",
+            None if length_km is None else number_array(length_km, "length_km", links, NetworkError),
+        )
+        put(self, "link_labels", tuple(range(links)) if link_labels is None else _labels(link_labels, "link_labels"))
+        if len(self.link_labels) != links:
+            raise NetworkError(f"link_labels has {len(self.link_labels):,} labels where there are {links:,} links")
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.node_labels)
+
+    @property
+    def links(self) -> int:
+        """Number of links."""
+        return self.tail.size
+
+    @property
+    def free_flow_min(self) -> NDArray[np.float64]:
+        """(links,) minutes on the empty link."""
+        return self.latency.free_flow_min
+
+    @property
+    def capacity_per_min(self) -> NDArray[np.float64]:
+        """(links,) vehicles per minute."""
+        return self.latency.capacity_per_min
+
+    @property
+    def has_longitude_latitude(self) -> bool:
+        """Whether the coordinates are degrees: said by `crs`, or possible by their range where `crs` is not known."""
+        if self.coordinates is None:
+            return False
+        if self.crs is not None:
+            return self.crs.upper() == LONGITUDE_LATITUDE
+        return bool(np.all(np.abs(self.coordinates) <= _LARGEST_LONGITUDE_LATITUDE))
+
+    def node(self, label: Label) -> int:
+        """Index of the node with this label; a text that spells a whole number also finds that number."""
+        index = self._index_by_text.get(str(label))
+        if index is None:
+            shown = ", ".join(repr(known) for known in self.node_labels[:_EXAMPLES])
+            raise NetworkError(f"no node is labelled {label!r}; the {self.nodes:,} labels begin with {shown}")
+        return index
+
+    def with_latency(self, kind: LatencyKind, **parameters: ArrayLike) -> Network:
+        """Return the same network with other curves: "affine" (factor=) or "bpr" (b=, power=)."""
+        return replace(self, latency=choose_latency(kind, self.free_flow_min, self.capacity_per_min, **parameters))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Network):
+            return NotImplemented
+        return all(_same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        closed = int(np.count_nonzero(self.no_through))
+        rule = f", {closed:,} without through traffic" if closed else ""
+        return f"Network({self.nodes:,} nodes, {self.links:,} links, {self.zones.size:,} zones{rule})"
+
+    @cached_property
+    def _index_by_text(self) -> dict[str, int]:
+        return {str(label): index for index, label in enumerate(self.node_labels)}
+
+
+def choose_latency(
+    kind: LatencyKind, free_flow_min: ArrayLike, capacity_per_min: ArrayLike, **parameters: ArrayLike
+) -> Latency:
+    """Latency of the named kind; the readers' `latency=` argument ends here."""
+    if kind == "affine":
+        return Latency.affine(free_flow_min, capacity_per_min, **parameters)
+    if kind == "bpr":
+        return Latency.bpr(free_flow_min, capacity_per_min, **parameters)
+    raise NetworkError(f'latency is {kind!r}; pass "affine" or "bpr"')
+
+
+def _labels(labels: Iterable[Label], name: str) -> tuple[Label, ...]:
+    try:
+        plain = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
+    except TypeError:
+        raise NetworkError(f"{name} is a {type(labels).__name__}; pass a sequence of whole numbers or texts") from None
+    for position, label in enumerate(plain):
+        if isinstance(label, bool) or not isinstance(label, int | str):
+            raise NetworkError(
+                f"{name}: position {position:,} is a {type(label).__name__}; labels are whole numbers or texts"
+            )
+    texts: dict[str, int] = {}
+    for position, label in enumerate(plain):
+        first = texts.setdefault(str(label), position)
+        if first != position:
+            raise NetworkError(
+                f"{name}: positions {first:,} and {position:,} are both {str(label)!r}; labels must differ as texts"
+            )
+    return plain
+
+
+def _zones(zones: ArrayLike, labels: tuple[Label, ...]) -> NDArray[np.int32]:
+    checked = index_array(zones, "zones", len(labels), NetworkError)
+    unique, counts = np.unique(checked, return_counts=True)
+    if unique.size != checked.size:
+        twice = labels[unique[np.argmax(counts > 1)]]
+        raise NetworkError(f"zones: node {twice} is named more than once; name each zone once")
+    return checked
+
+
+def _flags(values: ArrayLike, nodes: int) -> NDArray[np.bool_]:
+    flags = np.asarray(values)
+    if flags.dtype != np.bool_ or flags.shape != (nodes,):
+        raise NetworkError(
+            f"no_through has type {flags.dtype} and shape {flags.shape}; pass one True or False for each of the "
+            f"{nodes:,} nodes"
+        )
+    return freeze(flags)
+
+
+def _points(values: ArrayLike, nodes: int) -> NDArray[np.float64]:
+    try:
+        points = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise NetworkError("coordinates cannot be read as numbers; pass an array of shape (nodes, 2)") from None
+    if points.shape != (nodes, 2):
+        raise NetworkError(f"coordinates have shape {points.shape}; pass ({nodes}, 2): x and y of each node")
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if bad.size:
+        raise NetworkError(
+            f"coordinates: {bad.size:,} nodes have no finite x and y (first at index {bad[0]:,}); give all or none"
+        )
+    return freeze(points)
+
+
+def _same(mine: object, theirs: object) -> bool:
+    if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs)
+    return type(mine) is type(theirs) and bool(mine == theirs)

@@ -1,0 +1,144 @@
+"""Origin-destination pairs: the public set for which a routing policy gives paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from privroute import _core
+from privroute.errors import DemandError
+from privroute.network.checks import index_array
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from privroute.network.network import Label, Network
+
+__all__ = ["OnUnreachable", "Pairs", "free_flow_minutes"]
+
+OnUnreachable = Literal["error", "drop"]
+
+_EXAMPLES = 5
+_MOST_NODES = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class Pairs:
+    """Ordered pairs of different nodes, each once, as 0-based node indices.
+
+    origin, destination : (pairs,) int32
+    """
+
+    origin: NDArray[np.int32]
+    destination: NDArray[np.int32]
+
+    def __init__(self, origin: ArrayLike, destination: ArrayLike) -> None:
+        origins = index_array(origin, "origin", _MOST_NODES, DemandError)
+        destinations = index_array(destination, "destination", _MOST_NODES, DemandError)
+        if origins.size != destinations.size:
+            raise DemandError(f"origin has {origins.size:,} entries and destination {destinations.size:,}")
+        loops = np.flatnonzero(origins == destinations)
+        if loops.size:
+            raise DemandError(
+                f"{loops.size:,} pairs start and end at the same node (first at position {loops[0]:,}); leave them out"
+            )
+        object.__setattr__(self, "origin", origins)
+        object.__setattr__(self, "destination", destinations)
+        keys = self._keys()
+        if np.unique(keys).size != keys.size:
+            order = np.argsort(keys, kind="stable")
+            first = int(order[1:][keys[order][1:] == keys[order][:-1]].min())
+            raise DemandError(f"the pair at position {first:,} occurs before; name each pair once")
+
+    @classmethod
+    def of_zones(cls, network: Network, *, on_unreachable: OnUnreachable = "error") -> Pairs:
+        """Every ordered pair of the network's zones, in the zones' order.
+
+        on_unreachable : what to do with pairs that no path joins: "error" names them, "drop" leaves them out
+        """
+        zones = network.zones
+        first, second = np.divmod(np.arange(zones.size**2), max(zones.size, 1))
+        different = first != second
+        pairs = cls(zones[first[different]], zones[second[different]])
+        return pairs.reachable(network, on_unreachable=on_unreachable)
+
+    @classmethod
+    def of_labels(cls, network: Network, origins: list[Label], destinations: list[Label]) -> Pairs:
+        """Pairs of the nodes with these labels."""
+        return cls(
+            np.array([network.node(label) for label in origins], dtype=np.int32),
+            np.array([network.node(label) for label in destinations], dtype=np.int32),
+        )
+
+    def reachable(self, network: Network, *, on_unreachable: OnUnreachable = "error") -> Pairs:
+        """These pairs if paths join all of them; otherwise an error that names some, or the rest ("drop")."""
+        if on_unreachable not in ("error", "drop"):
+            raise DemandError(f'on_unreachable is {on_unreachable!r}; pass "error" or "drop"')
+        apart = ~np.isfinite(free_flow_minutes(network, self))
+        if not apart.any():
+            return self
+        if on_unreachable == "drop":
+            return Pairs(self.origin[~apart], self.destination[~apart])
+        lost = np.flatnonzero(apart)
+        named = ", ".join(
+            f"{network.node_labels[self.origin[i]]} to {network.node_labels[self.destination[i]]}"
+            for i in lost[:_EXAMPLES]
+        )
+        more = f" and {lost.size - _EXAMPLES:,} more" if lost.size > _EXAMPLES else ""
+        raise DemandError(
+            f"no path leads from {named}{more} ({lost.size:,} of {len(self):,} pairs); "
+            'add the missing links, or leave these pairs out with on_unreachable="drop"'
+        )
+
+    def check_fits(self, network: Network) -> None:
+        """Refuse pairs whose indices are not nodes of the network."""
+        if len(self) and max(int(self.origin.max()), int(self.destination.max())) >= network.nodes:
+            raise DemandError(
+                f"the pairs name node indices that the network with {network.nodes:,} nodes does not have"
+            )
+
+    def positions(self, origin: ArrayLike, destination: ArrayLike) -> NDArray[np.intp]:
+        """Position of each pair (origin, destination) among these, -1 for a pair that is not here."""
+        wanted = np.asarray(origin, dtype=np.int64) << 32 | np.asarray(destination, dtype=np.int64)
+        if not len(self):
+            return np.full(wanted.shape, -1, dtype=np.intp)
+        keys = self._keys()
+        order = np.argsort(keys)
+        found = order[np.minimum(np.searchsorted(keys[order], wanted), len(self) - 1)]
+        return np.where(keys[found] == wanted, found, -1)
+
+    def __len__(self) -> int:
+        return self.origin.size
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Pairs):
+            return NotImplemented
+        return self is other or (
+            np.array_equal(self.origin, other.origin) and np.array_equal(self.destination, other.destination)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Pairs({len(self):,})"
+
+    def _keys(self) -> NDArray[np.int64]:
+        return self.origin.astype(np.int64) << 32 | self.destination
+
+
+def free_flow_minutes(network: Network, pairs: Pairs) -> NDArray[np.float64]:
+    """(pairs,) minutes of the fastest path on the empty network; infinite where no path leads."""
+    pairs.check_fits(network)
+    order = np.argsort(pairs.origin, kind="stable")  # the core searches once per run of equal origins
+    minutes = np.empty(len(pairs))
+    minutes[order] = _core.pair_costs(
+        network.tail,
+        network.head,
+        network.no_through.view(np.uint8),
+        network.free_flow_min,
+        pairs.origin[order],
+        pairs.destination[order],
+    )
+    return minutes
