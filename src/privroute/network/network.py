@@ -10,6 +10,7 @@ import numpy as np
 
 from privroute.errors import NetworkError
 from privroute.network.checks import freeze, index_array, number_array
+from privroute.network.labels import Label, as_labels
 from privroute.network.latency import Latency
 
 if TYPE_CHECKING:
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Label", "LatencyKind", "Network", "choose_latency"]
+__all__ = ["LatencyKind", "Network", "choose_latency"]
 
-Label = int | str
 LatencyKind = Literal["affine", "bpr"]
 
 LONGITUDE_LATITUDE = "EPSG:4326"
@@ -34,7 +34,7 @@ class Network:
     tail, head : (links,) int32, 0-based node indices; parallel links are allowed, self-loops are not
     latency : travel time of every link as a function of its flow
     node_labels : what the nodes are called in files and by users: whole numbers or texts, each once
-    zones : (zones,) int32, node indices where trips start and end; default: every node
+    zones : (zones,) int32, node indices where trips start and end, in ascending order; default: every node
     no_through : (nodes,) bool, True where trips may start or end but not pass (TNTP: nodes below FIRST THRU NODE):
         links that leave such a node are open only to trips that start there; default: nowhere
     background_per_min : (links,) public traffic that is not ours to route; default 0
@@ -71,7 +71,7 @@ class Network:
         length_km: ArrayLike | None = None,
         link_labels: Iterable[Label] | None = None,
     ) -> None:
-        labels = _labels(node_labels, "node_labels")
+        labels = as_labels(node_labels, "node_labels")
         nodes = len(labels)
         tails = index_array(tail, "tail", nodes, NetworkError)
         heads = index_array(head, "head", nodes, NetworkError)
@@ -110,7 +110,7 @@ class Network:
             "length_km",
             None if length_km is None else number_array(length_km, "length_km", links, NetworkError),
         )
-        put(self, "link_labels", tuple(range(links)) if link_labels is None else _labels(link_labels, "link_labels"))
+        put(self, "link_labels", tuple(range(links)) if link_labels is None else as_labels(link_labels, "link_labels"))
         if len(self.link_labels) != links:
             raise NetworkError(f"link_labels has {len(self.link_labels):,} labels where there are {links:,} links")
 
@@ -183,33 +183,13 @@ def choose_latency(
     raise NetworkError(f'latency is {kind!r}; pass "affine" or "bpr"')
 
 
-def _labels(labels: Iterable[Label], name: str) -> tuple[Label, ...]:
-    try:
-        plain = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
-    except TypeError:
-        raise NetworkError(f"{name} is a {type(labels).__name__}; pass a sequence of whole numbers or texts") from None
-    for position, label in enumerate(plain):
-        if isinstance(label, bool) or not isinstance(label, int | str):
-            raise NetworkError(
-                f"{name}: position {position:,} is a {type(label).__name__}; labels are whole numbers or texts"
-            )
-    texts: dict[str, int] = {}
-    for position, label in enumerate(plain):
-        first = texts.setdefault(str(label), position)
-        if first != position:
-            raise NetworkError(
-                f"{name}: positions {first:,} and {position:,} are both {str(label)!r}; labels must differ as texts"
-            )
-    return plain
-
-
 def _zones(zones: ArrayLike, labels: tuple[Label, ...]) -> NDArray[np.int32]:
     checked = index_array(zones, "zones", len(labels), NetworkError)
     unique, counts = np.unique(checked, return_counts=True)
     if unique.size != checked.size:
         twice = labels[unique[np.argmax(counts > 1)]]
         raise NetworkError(f"zones: node {twice} is named more than once; name each zone once")
-    return checked
+    return freeze(unique)
 
 
 def _flags(values: ArrayLike, nodes: int) -> NDArray[np.bool_]:

@@ -14,7 +14,8 @@ from privroute.network.checks import index_array
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from privroute.network.network import Label, Network
+    from privroute.network.labels import Label
+    from privroute.network.network import Network
 
 __all__ = ["OnUnreachable", "Pairs", "free_flow_minutes"]
 

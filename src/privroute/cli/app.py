@@ -1,0 +1,64 @@
+"""The `privroute` command."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import privroute as pr
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Learn routing policies from private trip records and release them with a differential-privacy guarantee.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+
+
+def main() -> None:
+    """Run the command line; the package's own errors become one line and exit code 1."""
+    try:
+        app()
+    except pr.PrivrouteError as problem:
+        Console(stderr=True).print(f"[bold red]Error:[/] {problem}", highlight=False, soft_wrap=True)
+        sys.exit(1)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"privroute {pr.__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+@app.command()
+def demo(out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("demo")) -> None:
+    """Draw the built-in network, Sioux Falls, with its demand."""
+    scenario = pr.sioux_falls()
+    network, demand = scenario.network, scenario.demand
+    out.mkdir(parents=True, exist_ok=True)
+    picture = out / "sioux-falls.png"
+    pr.draw_network(
+        network,
+        picture,
+        demand=demand,
+        title=f"Sioux Falls: {demand.total_per_min * 60:,.0f} trips per hour, discs by trips that start or end there",
+    )
+    positive = int((demand.rate_per_min > 0).sum())
+    console.print(f"{network}\n{len(demand.pairs)} pairs, {positive} with demand", highlight=False)
+    console.print(f"Picture: {picture}", highlight=False)

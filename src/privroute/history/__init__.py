@@ -1,0 +1,1 @@
+"""The private side's input: daily counts of trips. The only folder that sees trips."""

@@ -1,0 +1,179 @@
+"""Daily counts of requests: what the mechanisms protect."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privroute.errors import HistoryError
+from privroute.network.checks import freeze
+from privroute.network.demand import Demand, check_expansion
+from privroute.network.od_matrix import zone_nodes
+from privroute.network.pairs import OnUnreachable, Pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from privroute.network.labels import Label
+    from privroute.network.network import Network
+
+__all__ = ["DemandHistory"]
+
+LARGEST_COUNT = 2**40
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class DemandHistory:
+    """PRIVATE. How many requests there were for each pair on each day, within one operation period.
+
+    pairs : the public set of pairs
+    counts : (days, pairs) int64, ≥ 0; days without requests are rows of zeros, so that the number of days is public
+    period_min : T, minutes of the operation period, public
+    dates : the days, ascending, or None where they have no dates; public
+    expansion : vehicles on the road for each request in the data (see Demand), public
+    simulated : True for days made by `simulate_days`, so that a certificate can say so
+    """
+
+    pairs: Pairs
+    counts: NDArray[np.int64]
+    period_min: float
+    dates: tuple[dt.date, ...] | None
+    expansion: float
+    simulated: bool
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        counts: ArrayLike,
+        *,
+        period_min: float = 60.0,
+        dates: Iterable[dt.date] | None = None,
+        expansion: float = 1.0,
+        simulated: bool = False,
+    ) -> None:
+        if not isinstance(pairs, Pairs):
+            raise HistoryError(f"pairs is a {type(pairs).__name__}; pass privroute.Pairs")
+        array = _counts(counts, len(pairs))
+        days = None if dates is None else _dates(dates, len(array))
+        put = object.__setattr__
+        put(self, "pairs", pairs)
+        put(self, "counts", array)
+        put(self, "period_min", check_period(period_min))
+        put(self, "dates", days)
+        put(self, "expansion", check_expansion(expansion))
+        put(self, "simulated", bool(simulated))
+
+    @classmethod
+    def from_matrices(
+        cls,
+        network: Network,
+        matrices: Mapping[dt.date, ArrayLike] | Iterable[ArrayLike],
+        *,
+        zones: list[Label] | None = None,
+        period_min: float = 60.0,
+        expansion: float = 1.0,
+        on_unreachable: OnUnreachable = "error",
+    ) -> DemandHistory:
+        """History from one origin-destination matrix of counts per day.
+
+        matrices : {date: (zones, zones)} or a sequence of them; rows are origins, in the order of the network's zones
+            or of `zones`. Requests within a zone need no road and are left out.
+        """
+        dates: list[dt.date] | None = None
+        if isinstance(matrices, Mapping):
+            dates = sorted(matrices)
+            days = [matrices[date] for date in dates]
+        else:
+            days = list(matrices)
+        nodes = network.zones if zones is None else zone_nodes(network, zones)
+        pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
+        row_of = np.full(network.nodes, -1)
+        row_of[nodes] = np.arange(nodes.size)
+        rows, columns = row_of[pairs.origin], row_of[pairs.destination]
+        if (rows < 0).any() or (columns < 0).any():
+            raise HistoryError(f"the matrices cover {nodes.size:,} of the network's {network.zones.size:,} zones")
+        counts = np.zeros((len(days), len(pairs)), dtype=np.int64)
+        for day, matrix in enumerate(days):
+            table = np.asarray(matrix)
+            if table.shape != (nodes.size, nodes.size):
+                raise HistoryError(
+                    f"day {day:,}: the matrix has shape {table.shape} where {nodes.size:,} x {nodes.size:,} is needed"
+                )
+            counts[day] = _counts(table.reshape(1, -1), table.size, day).reshape(table.shape)[rows, columns]
+        return cls(pairs, counts, period_min=period_min, dates=dates, expansion=expansion)
+
+    @property
+    def days(self) -> int:
+        """N, the number of days; public."""
+        return len(self.counts)
+
+    @property
+    def mean(self) -> Demand:
+        """PRIVATE. The mean demand Λ̄ = expansion · Σ_days counts / (N T), vehicles per minute."""
+        observed = self.counts.sum(axis=0) / (self.days * self.period_min)
+        return Demand.from_observed(self.pairs, observed, expansion=self.expansion)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DemandHistory):
+            return NotImplemented
+        public = ("pairs", "period_min", "dates", "expansion", "simulated")
+        return all(getattr(self, name) == getattr(other, name) for name in public) and np.array_equal(
+            self.counts, other.counts
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        made = ", simulated" if self.simulated else ", PRIVATE"
+        return f"DemandHistory({self.days:,} days of {self.period_min:g} min, {len(self.pairs):,} pairs{made})"
+
+
+def check_period(period_min: float) -> float:
+    """Return the period as a float if it is a positive, finite number of minutes."""
+    if isinstance(period_min, bool) or not isinstance(period_min, int | float | np.integer | np.floating):
+        raise HistoryError(f"period_min is a {type(period_min).__name__}; pass a number of minutes")
+    if not 0 < period_min < float("inf"):
+        raise HistoryError(f"period_min is {period_min}; pass a positive number of minutes")
+    return float(period_min)
+
+
+def _counts(values: ArrayLike, pairs: int, first_day: int = 0) -> NDArray[np.int64]:
+    """(days, pairs) read-only int64; messages carry positions, never counts."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise HistoryError("counts cannot be read as an array; pass whole numbers of shape (days, pairs)") from None
+    if array.ndim != 2 or array.shape[1] != pairs:  # noqa: PLR2004 - days and pairs
+        raise HistoryError(f"counts have shape {array.shape}; pass (days, {pairs}), one column per pair")
+    if not len(array):
+        raise HistoryError("there are no days; a history has at least one")
+    if array.dtype.kind not in "iu":
+        raise HistoryError(f"counts have type {array.dtype}; requests are counted in whole numbers, pass integers")
+    bad = np.argwhere((array < 0) | (array > LARGEST_COUNT))
+    if len(bad):
+        day, pair = bad[0]
+        raise HistoryError(
+            f"{len(bad):,} counts are negative or above {LARGEST_COUNT:,} (first at day {day + first_day:,}, position "
+            f"{pair:,}); counts of requests are at least 0"
+        )
+    return freeze(array.astype(np.int64))
+
+
+def _dates(dates: Iterable[dt.date], days: int) -> tuple[dt.date, ...]:
+    listed = tuple(dates)
+    if len(listed) != days:
+        raise HistoryError(f"there are {len(listed):,} dates for {days:,} days of counts")
+    for position, day in enumerate(listed):
+        if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
+            raise HistoryError(f"dates: position {position:,} is a {type(day).__name__}; pass datetime.date")
+        if position and day <= listed[position - 1]:
+            raise HistoryError(
+                f"dates: position {position:,} is not after the one before; give each day once, in order"
+            )
+    return listed

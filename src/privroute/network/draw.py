@@ -1,0 +1,98 @@
+"""Pictures of networks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privroute.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike
+
+    from privroute.network.demand import Demand
+    from privroute.network.network import Network
+
+__all__ = ["draw_network"]
+
+_MOST_LABELS = 60
+_SIDE_IN = 8.0
+_BESIDE = 0.06  # opposite links are drawn side by side, this far apart as a share of the median link
+
+
+def draw_network(
+    network: Network,
+    path: str | os.PathLike[str],
+    *,
+    demand: Demand | None = None,
+    link_values: ArrayLike | None = None,
+    link_title: str = "free-flow time (min)",
+    title: str | None = None,
+) -> None:
+    """Draw links on their coordinates, coloured by a value, and zones as discs sized by their demand.
+
+    link_values : (links,) what colours the links; default: free-flow minutes
+    link_title : what the colours mean, with its unit
+    path : where the picture goes; its ending chooses the format (.png, .svg, .pdf)
+    """
+    try:
+        from matplotlib import colormaps  # noqa: PLC0415 - an optional package
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+        from matplotlib.collections import LineCollection  # noqa: PLC0415
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "drawing a network") from None
+    if network.coordinates is None:
+        raise InputError("the network has no coordinates, so it cannot be drawn; read it with nodes=")
+    values = network.free_flow_min if link_values is None else np.asarray(link_values, dtype=np.float64)
+    if values.shape != (network.links,) or not np.isfinite(values).all():
+        raise InputError(f"link_values must be {network.links:,} finite numbers, one per link")
+    points = network.coordinates.copy()
+    if network.has_longitude_latitude:
+        points[:, 0] *= np.cos(np.radians(points[:, 1].mean()))  # so that a kilometre is as long east as north
+    figure = Figure(figsize=(_SIDE_IN, _SIDE_IN), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    start, end = points[network.tail], points[network.head]
+    along = end - start
+    length = np.hypot(*along.T)
+    aside = np.column_stack([along[:, 1], -along[:, 0]]) / np.maximum(length, 1e-300)[:, None]
+    shift = aside * _BESIDE * np.median(length)
+    lines = LineCollection(
+        list(np.stack([start + shift, end + shift], axis=1)),
+        array=values,
+        cmap=colormaps["viridis_r"],
+        linewidths=2.5 if network.links <= 500 else 0.8,  # noqa: PLR2004 - a picture's judgement
+        zorder=1,
+    )
+    axes.add_collection(lines)
+    _draw_zones(axes, network, points, demand)
+    axes.set_aspect("equal")
+    axes.autoscale_view()
+    axes.set_axis_off()
+    if title:
+        axes.set_title(title)
+    figure.colorbar(lines, ax=axes, label=link_title, shrink=0.6)
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as problem:
+        raise InputError(f"{path}: cannot be written ({problem}); check the folder and the ending") from None
+
+
+def _draw_zones(axes: Any, network: Network, points: np.ndarray, demand: Demand | None) -> None:
+    sizes = np.full(network.nodes, 60.0)
+    if demand is not None:
+        ends = np.bincount(demand.pairs.origin, demand.rate_per_min, network.nodes)
+        ends += np.bincount(demand.pairs.destination, demand.rate_per_min, network.nodes)
+        sizes = 40.0 + 900.0 * ends / max(float(ends.max()), 1e-300)
+    zones = points[network.zones]
+    few = network.zones.size <= _MOST_LABELS
+    scale = 1.0 if few else 0.05
+    axes.scatter(*zones.T, s=sizes[network.zones] * scale, c="#d95f02", edgecolors="white", alpha=0.9, zorder=2)
+    if few:
+        for zone in network.zones:
+            text = str(network.node_labels[zone])
+            axes.annotate(text, points[zone], ha="center", va="center", fontsize=8, color="black", zorder=3)

@@ -1,0 +1,250 @@
+"""The General Modeling Network Specification: a folder with node.csv, link.csv and, if there is one, config.csv.
+
+A node with a `zone_id` is a zone; trips name it by its `node_id`. Free-flow time comes from `free_flow_min`, else
+`vdf_fftt` (minutes), else length / free_speed in the units of config.csv. Capacity is vehicles per hour and lane, as
+the specification says. Columns beyond the specification (`no_through`, `free_flow_min`, `capacity_per_min`,
+`background_per_min`, `vdf_alpha`, `vdf_beta`) are written so that a network reads back number for number.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privroute.errors import FormatError, InputError, NetworkError
+from privroute.network.latency import Latency
+from privroute.network.network import LatencyKind, Network
+from privroute.network.text_files import Table, Where, read_table, write_whole
+
+if TYPE_CHECKING:
+    import os
+
+    from privroute.network.labels import Label
+
+__all__ = ["read_gmns", "write_gmns"]
+
+KM_PER_UNIT = {"km": 1.0, "m": 1e-3, "mi": 1.609344, "mile": 1.609344, "miles": 1.609344, "ft": 0.3048e-3}
+KPH_PER_UNIT = {"kph": 1.0, "km/h": 1.0, "kmh": 1.0, "mph": 1.609344, "m/s": 3.6}
+_DEFAULT_B, _DEFAULT_POWER = 0.15, 4.0
+_AGREE = 1e-9
+_YES = {"1", "1.0", "true", "yes", "t", "y"}
+_NO = {"", "0", "0.0", "false", "no", "f", "n"}
+
+
+def read_gmns(
+    folder: str | os.PathLike[str],
+    *,
+    latency: LatencyKind = "bpr",
+    factor: float = 2.0,
+    length_unit: str | None = None,
+    speed_unit: str | None = None,
+) -> Network:
+    """Read a GMNS folder.
+
+    latency : "bpr" with vdf_alpha and vdf_beta (0.15 and 4 where the file has none), or "affine" with `factor`
+    length_unit, speed_unit : "km", "mi", ... and "kph", "mph"; default: config.csv, else km and kph
+    """
+    place = Path(folder)
+    config = _config(place)
+    km = _unit(KM_PER_UNIT, length_unit or config.get("long_length") or "km", "length_unit", place)
+    kph = _unit(KPH_PER_UNIT, speed_unit or config.get("speed") or "kph", "speed_unit", place)
+    nodes = _Nodes(read_table(place / "node.csv"))
+    links = _Links(read_table(place / "link.csv"), nodes.index, km, kph)
+    try:
+        curves = (
+            Latency.affine(links.free_flow_min, links.capacity_per_min, factor)
+            if latency == "affine"
+            else Latency.bpr(links.free_flow_min, links.capacity_per_min, links.b, links.power)
+        )
+        return Network(
+            links.tail,
+            links.head,
+            curves,
+            nodes.labels,
+            zones=nodes.zones or None,
+            no_through=np.array(nodes.no_through, dtype=bool),
+            background_per_min=links.background_per_min,
+            coordinates=nodes.points if len(nodes.points) == len(nodes.labels) else None,
+            crs=config.get("crs") or None,
+            length_km=links.length_km if len(links.length_km) == len(links.labels) else None,
+            link_labels=links.labels,
+        )
+    except NetworkError as problem:
+        raise FormatError(place, f"{problem}") from None
+
+
+def write_gmns(network: Network, folder: str | os.PathLike[str]) -> None:
+    """Write node.csv, link.csv and config.csv into a folder (made if it is not there)."""
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FormatError(place, f"cannot be made ({problem.strerror}); choose another folder") from None
+    zones = set(network.zones.tolist())
+    with write_whole(place / "node.csv") as stream:
+        table = csv.writer(stream)
+        table.writerow(["node_id", "x_coord", "y_coord", "zone_id", "no_through"])
+        for index, label in enumerate(network.node_labels):
+            x, y = ("", "") if network.coordinates is None else map(_exact, network.coordinates[index])
+            table.writerow([label, x, y, label if index in zones else "", int(network.no_through[index])])
+    with write_whole(place / "link.csv") as stream:
+        table = csv.writer(stream)
+        table.writerow(
+            ["link_id", "from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes"]
+            + ["free_flow_min", "capacity_per_min", "background_per_min", "vdf_alpha", "vdf_beta"]
+        )
+        for link, label in enumerate(network.link_labels):
+            free_flow, capacity = network.free_flow_min[link], network.capacity_per_min[link]
+            length = None if network.length_km is None else network.length_km[link]
+            speed_kph = "" if length is None or free_flow == 0 else _exact(length / free_flow * 60)
+            table.writerow(
+                [label, network.node_labels[network.tail[link]], network.node_labels[network.head[link]], 1]
+                + ["" if length is None else _exact(length), speed_kph, _exact(capacity * 60), 1]
+                + [_exact(free_flow), _exact(capacity), _exact(network.background_per_min[link])]
+                + [_exact(network.latency.b[link]), _exact(network.latency.power[link])]
+            )
+    with write_whole(place / "config.csv") as stream:
+        table = csv.writer(stream)
+        table.writerow(["dataset_name", "long_length", "speed", "crs"])
+        table.writerow(["privroute", "km", "kph", network.crs or ""])
+
+
+class _Nodes:
+    """node.csv, column by column."""
+
+    def __init__(self, table: Table) -> None:
+        table.require("node_id")
+        self.labels: list[Label] = []
+        self.points: list[tuple[float, float]] = []
+        self.zones: list[int] = []
+        self.no_through: list[bool] = []
+        self.index: dict[Label, int] = {}
+        seen_zones: dict[str, Where] = {}
+        for where, row in table:
+            label = where.label(row["node_id"], "node_id")
+            if label in self.index:
+                raise where.error(f"node_id {label} occurs before; each node needs its own")
+            position = len(self.labels)
+            self.index[label] = position
+            self.labels.append(label)
+            x, y = row.get("x_coord", ""), row.get("y_coord", "")
+            if x or y:
+                self.points.append((where.number(x, "x_coord"), where.number(y, "y_coord")))
+            zone = row.get("zone_id", "")
+            if zone:
+                if zone in seen_zones:
+                    raise where.error(
+                        f"zone_id {zone} stands at line {seen_zones[zone].line} too; keep it at one node, its centroid"
+                    )
+                seen_zones[zone] = where
+                self.zones.append(position)
+            self.no_through.append(_flag(where, row.get("no_through", ""), "no_through"))
+        if not self.labels:
+            raise FormatError(table.source, "has no nodes")
+
+
+class _Links:
+    """link.csv, column by column; a link with directed = 0 becomes two, of which the second is called ID-reverse."""
+
+    def __init__(self, table: Table, index: dict[Label, int], km: float, kph: float) -> None:
+        table.require("from_node_id", "to_node_id")
+        self.labels: list[Label] = []
+        self.tail: list[int] = []
+        self.head: list[int] = []
+        self.free_flow_min: list[float] = []
+        self.capacity_per_min: list[float] = []
+        self.background_per_min: list[float] = []
+        self.b: list[float] = []
+        self.power: list[float] = []
+        self.length_km: list[float] = []
+        for where, row in table:
+            label = where.label(row["link_id"], "link_id") if row.get("link_id") else len(self.labels)
+            ends = [_end(where, row.get(name, ""), name, index) for name in ("from_node_id", "to_node_id")]
+            if ends[0] == ends[1]:
+                raise where.error("the link starts and ends at one node; no path uses such a link, leave it out")
+            self._add(where, row, label, ends, km, kph)
+            if row.get("directed", "") and not _flag(where, row["directed"], "directed"):
+                self._add(where, row, f"{label}-reverse", ends[::-1], km, kph)
+        if not self.labels:
+            raise FormatError(table.source, "has no links")
+
+    def _add(self, where: Where, row: dict[str, str], label: Label, ends: list[int], km: float, kph: float) -> None:
+        length = where.amount(row["length"], "length") * km if row.get("length") else None
+        self.labels.append(label)
+        self.tail.append(ends[0])
+        self.head.append(ends[1])
+        self.free_flow_min.append(_free_flow_min(where, row, length, kph))
+        self.capacity_per_min.append(_capacity_per_min(where, row))
+        self.background_per_min.append(where.amount(row.get("background_per_min") or "0", "background_per_min"))
+        self.b.append(where.amount(row["vdf_alpha"], "vdf_alpha") if row.get("vdf_alpha") else _DEFAULT_B)
+        self.power.append(where.amount(row["vdf_beta"], "vdf_beta") if row.get("vdf_beta") else _DEFAULT_POWER)
+        if length is not None:
+            self.length_km.append(length)
+
+
+def _free_flow_min(where: Where, row: dict[str, str], length_km: float | None, kph: float) -> float:
+    for name in ("free_flow_min", "vdf_fftt"):
+        if row.get(name):
+            return where.amount(row[name], name)
+    if length_km is None or not row.get("free_speed"):
+        raise where.error("has neither free_flow_min, nor vdf_fftt, nor length and free_speed; give one of them")
+    speed_kph = where.amount(row["free_speed"], "free_speed") * kph
+    if speed_kph == 0:
+        raise where.error("free_speed is 0; give a positive speed, or leave a closed link out")
+    return length_km / speed_kph * 60
+
+
+def _capacity_per_min(where: Where, row: dict[str, str]) -> float:
+    """Capacity of the whole link; two columns that say different things are refused."""
+    exact = where.amount(row["capacity_per_min"], "capacity_per_min") if row.get("capacity_per_min") else None
+    hourly = None
+    if row.get("capacity"):
+        lanes = where.amount(row["lanes"], "lanes") if row.get("lanes") else 1.0
+        hourly = where.amount(row["capacity"], "capacity") * lanes / 60
+    value = exact if exact is not None else hourly
+    if value is None:
+        raise where.error("has no capacity; give vehicles per hour and lane in the column capacity")
+    if exact is not None and hourly is not None and abs(exact - hourly) > _AGREE * max(exact, hourly):
+        raise where.error(
+            f"capacity x lanes is {hourly:.6g} vehicles per minute and capacity_per_min is {exact:.6g}; "
+            "correct one of them or leave one column out"
+        )
+    if value == 0:
+        raise where.error("the capacity is 0; leave a closed link out")
+    return value
+
+
+def _config(place: Path) -> dict[str, str]:
+    path = place / "config.csv"
+    if not path.exists():
+        return {}
+    return next((row for _, row in read_table(path)), {})
+
+
+def _end(where: Where, text: str, name: str, index: dict[Label, int]) -> int:
+    label = where.label(text, name)
+    if label not in index:
+        raise where.error(f"{name} {label} is not a node of node.csv")
+    return index[label]
+
+
+def _flag(where: Where, text: str, name: str) -> bool:
+    value = text.lower()
+    if value in _YES:
+        return True
+    if value in _NO:
+        return False
+    raise where.error(f"{name} is {text[:40]!r}; 1 or 0 is needed")
+
+
+def _unit(table: dict[str, float], unit: str, name: str, place: Path) -> float:
+    if unit.lower() not in table:
+        raise InputError(f"{place}: {name} is {unit!r}; known are {', '.join(table)}")
+    return table[unit.lower()]
+
+
+def _exact(value: float) -> str:
+    return repr(float(value))  # the shortest text that reads back as the same double

@@ -1,0 +1,282 @@
+"""Files of the Transportation Networks for Research collection (TNTP): network, trips, node coordinates.
+
+The files give capacities and trips for one period (an hour, unless said otherwise) and times in minutes or hours;
+this module turns them into minutes and vehicles per minute, once. Tolls, distances and speeds do not enter travel
+times. Trips within a zone need no road and are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from privroute.errors import FormatError, InputError, NetworkError
+from privroute.network.demand import Demand
+from privroute.network.network import LatencyKind, Network, choose_latency
+from privroute.network.pairs import OnUnreachable, Pairs
+from privroute.network.text_files import Where, read_text
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["LengthUnit", "TimeUnit", "read_tntp", "read_tntp_trips"]
+
+TimeUnit = Literal["s", "min", "h"]
+LengthUnit = Literal["m", "km", "ft", "mi"]
+
+MINUTES_PER: dict[str, float] = {"s": 1 / 60, "min": 1.0, "h": 60.0}
+KM_PER: dict[str, float] = {"m": 1e-3, "km": 1.0, "ft": 0.3048e-3, "mi": 1.609344}
+
+LARGEST_NODE_NUMBER = 10_000_000
+_TOTAL_TOLERANCE = 1e-3
+_COLUMNS = ("init_node", "term_node", "capacity", "length", "free_flow_time", "b", "power")
+_COLUMN_NAMES = {
+    **{name: name for name in _COLUMNS},
+    **dict.fromkeys(("tail", "tail_node", "from", "from_node", "a_node"), "init_node"),
+    **dict.fromkeys(("head", "head_node", "to", "to_node", "b_node"), "term_node"),
+    **dict.fromkeys(("fftt", "fft", "freeflow_time", "free_flow_travel_time"), "free_flow_time"),
+    "alpha": "b",
+    "beta": "power",
+}
+_METADATA = re.compile(r"\s*<([^<>]*)>(.*)")
+
+
+def read_tntp(
+    path: str | os.PathLike[str],
+    *,
+    latency: LatencyKind = "bpr",
+    factor: float = 2.0,
+    nodes: str | os.PathLike[str] | None = None,
+    time_unit: TimeUnit = "min",
+    capacity_period_min: float = 60.0,
+    length_unit: LengthUnit | None = None,
+    crs: str | None = None,
+) -> Network:
+    """Read a TNTP network file.
+
+    latency : "bpr" with the file's b and power, or "affine" with time `factor` times free flow at capacity
+    nodes : file of node coordinates, if there is one; `crs` says what its x and y are
+    time_unit : unit of the file's free-flow times (Eastern Massachusetts: "h")
+    capacity_period_min : minutes for which the file counts capacity (an hour unless the file says otherwise)
+    length_unit : unit of the file's lengths; they are left out where it is not given, since files differ
+    """
+    minutes = _unit(MINUTES_PER, time_unit, "time_unit")
+    period_min = _period(capacity_period_min, "capacity_period_min")
+    km = None if length_unit is None else _unit(KM_PER, length_unit, "length_unit")
+    metadata, lines = _split(path)
+    order = _column_order(lines)
+    rows = [_link(where, text, order) for where, text in _data_lines(lines)]
+    if not rows:
+        raise FormatError(path, "has no links after its metadata")
+    declared = _count(metadata, "NUMBER OF LINKS")
+    if declared is not None and declared != len(rows):
+        raise FormatError(path, f"declares {declared:,} links and has {len(rows):,}; the file is damaged or cut short")
+    ends = np.array([row[:2] for row in rows], dtype=np.int64)
+    count = _node_count(path, metadata, int(ends.max()))
+    first_through = _count(metadata, "FIRST THRU NODE") or 1
+    zones = _count(metadata, "NUMBER OF ZONES") or (first_through - 1 if first_through > 1 else count)
+    if zones > count or first_through > count + 1:
+        raise FormatError(
+            path, f"declares {zones:,} zones and first through node {first_through:,}, of {count:,} nodes"
+        )
+    numbers = np.array([row[2:] for row in rows], dtype=np.float64)
+    capacity, length, free_flow, b, power = numbers.T
+    curve = {"factor": factor} if latency == "affine" else {"b": b, "power": power}
+    try:
+        return Network(
+            ends[:, 0] - 1,
+            ends[:, 1] - 1,
+            choose_latency(latency, free_flow * minutes, capacity / period_min, **curve),
+            range(1, count + 1),
+            zones=np.arange(zones),
+            no_through=np.arange(1, count + 1) < first_through,
+            coordinates=None if nodes is None else _coordinates(nodes, count),
+            crs=crs,
+            length_km=None if km is None else length * km,
+        )
+    except NetworkError as problem:
+        raise FormatError(path, f"{problem}") from None
+
+
+def read_tntp_trips(
+    path: str | os.PathLike[str],
+    network: Network,
+    *,
+    period_min: float = 60.0,
+    on_unreachable: OnUnreachable = "error",
+    check_total: bool = True,
+) -> Demand:
+    """Read a TNTP trip table as a demand over every ordered pair of the network's zones.
+
+    period_min : minutes for which the file counts trips
+    on_unreachable : pairs that no path joins: "error" names them, "drop" leaves them and their trips out
+    check_total : refuse a table whose sum differs from its own TOTAL OD FLOW by more than a thousandth
+    """
+    minutes = _period(period_min, "period_min")
+    metadata, lines = _split(path)
+    trips = _trips(lines, network)
+    if check_total:
+        _check_total(path, metadata, sum(trips.values()))
+    pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
+    ends = np.array(list(trips), dtype=np.int64).reshape(-1, 2)
+    positions = pairs.positions(ends[:, 0], ends[:, 1])
+    kept = positions >= 0  # trips within a zone and dropped pairs have no position
+    rates = np.zeros(len(pairs))
+    rates[positions[kept]] = np.array(list(trips.values()))[kept] / minutes
+    return Demand(pairs, rates)
+
+
+def _trips(lines: list[tuple[Where, str]], network: Network) -> dict[tuple[int, int], float]:
+    """Trips by node indices of origin and destination."""
+    node_of: dict[str, int] = {str(network.node_labels[zone]): zone for zone in network.zones.tolist()}
+
+    def zone(where: Where, text: str) -> int:
+        label = str(where.whole(text, "the zone"))
+        if label not in node_of:
+            raise where.error(f"{label} is not a zone of the network; read the network that belongs to this table")
+        return node_of[label]
+
+    trips: dict[tuple[int, int], float] = {}
+    origin: int | None = None
+    for where, text in _data_lines(lines):
+        entries = text
+        if text[:6].lower() == "origin":
+            number, _, entries = text[6:].strip().partition(" ")
+            origin = zone(where, number)
+        for entry in filter(str.strip, entries.split(";")):
+            name, colon, amount = entry.partition(":")
+            if not colon or origin is None:
+                raise where.error('expected "Origin 1" and then entries like "2 : 100.0;"')
+            pair = (origin, zone(where, name))
+            if pair in trips:
+                raise where.error(f"zone {name.strip()} occurs twice for one origin")
+            trips[pair] = where.amount(amount, f"the number of trips to zone {name.strip()}")
+    return trips
+
+
+def _split(path: str | os.PathLike[str]) -> tuple[dict[str, tuple[Where, str]], list[tuple[Where, str]]]:
+    """Metadata tags with their values, and all other lines, comments included."""
+    metadata: dict[str, tuple[Where, str]] = {}
+    lines: list[tuple[Where, str]] = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        where = Where(path, number)
+        tag = _METADATA.match(line)
+        if tag:
+            metadata[" ".join(tag[1].upper().split())] = (where, tag[2].partition("~")[0].strip())
+        else:
+            lines.append((where, line))
+    return metadata, lines
+
+
+def _data_lines(lines: list[tuple[Where, str]]) -> Iterator[tuple[Where, str]]:
+    for where, line in lines:
+        text = line.partition("~")[0].strip()
+        if text.strip(";").strip():
+            yield where, text
+
+
+def _column_order(lines: list[tuple[Where, str]]) -> dict[str, int]:
+    """Position of each column, by the comment line that names them; the usual order where none does."""
+    for _, line in lines:
+        text = line.strip()
+        if not text.startswith("~"):
+            continue
+        header = text.strip("~; \t")
+        names = header.split("\t") if "\t" in header else header.split()
+        found: dict[str, int] = {}
+        for position, name in enumerate(name for name in names if name.strip(" ;")):
+            column = _COLUMN_NAMES.get(re.sub(r"\W+", "_", name.strip().lower()).strip("_"))
+            if column is not None:
+                found.setdefault(column, position)
+        if {"init_node", "term_node"} <= found.keys():
+            return found
+    return {name: position for position, name in enumerate(_COLUMNS)}
+
+
+def _link(where: Where, text: str, order: dict[str, int]) -> tuple[int, int, float, float, float, float, float]:
+    cells = text.rstrip("; \t").split()
+    values: dict[str, float] = {"length": 0.0, "b": 0.15, "power": 4.0}
+    for name in _COLUMNS:
+        position = order.get(name)
+        if position is not None and position < len(cells):
+            values[name] = (where.whole if name.endswith("node") else where.amount)(cells[position], name)
+        elif name not in values:
+            raise where.error(f"has {len(cells)} columns and no {name}; a link needs {', '.join(_COLUMNS)}")
+    start, end = int(values["init_node"]), int(values["term_node"])
+    if min(start, end) < 1:
+        raise where.error(f"node {min(start, end)}: nodes are numbered from 1")
+    if start == end:
+        raise where.error(f"the link starts and ends at node {start}; no path uses such a link, leave it out")
+    if not values["capacity"] > 0:
+        raise where.error("the capacity is 0; leave a closed link out")
+    return (start, end, *(values[name] for name in _COLUMNS[2:]))  # type: ignore[return-value]
+
+
+def _node_count(path: object, metadata: dict[str, tuple[Where, str]], largest: int) -> int:
+    declared = _count(metadata, "NUMBER OF NODES")
+    if declared is not None and largest > declared:
+        raise FormatError(path, f"has node {largest:,} but declares {declared:,} nodes; mend <NUMBER OF NODES>")
+    count = largest if declared is None else declared
+    if count > LARGEST_NODE_NUMBER:
+        raise FormatError(path, f"numbers nodes up to {count:,}; more than {LARGEST_NODE_NUMBER:,} are not read")
+    return count
+
+
+def _coordinates(path: str | os.PathLike[str], nodes: int) -> NDArray[np.float64]:
+    _, lines = _split(path)
+    points = np.full((nodes, 2), np.nan)
+    for where, text in _data_lines(lines):
+        cells = text.rstrip("; \t").replace(",", " ").split()
+        if cells[0].lower() in ("node", "node_id", "id"):
+            continue
+        if len(cells) < 3:  # noqa: PLR2004 - number, x, y
+            raise where.error("expected a node's number, x and y")
+        number = where.whole(cells[0], "the node")
+        if 1 <= number <= nodes:
+            points[number - 1] = where.number(cells[1], "x"), where.number(cells[2], "y")
+    missing = np.flatnonzero(np.isnan(points[:, 0]))
+    if missing.size:
+        raise FormatError(
+            path, f"has no coordinates for {missing.size:,} of {nodes:,} nodes (first: node {missing[0] + 1})"
+        )
+    return points
+
+
+def _count(metadata: dict[str, tuple[Where, str]], name: str) -> int | None:
+    if name not in metadata or not metadata[name][1]:
+        return None
+    where, text = metadata[name]
+    value = where.whole(text.split()[0], f"<{name}>")
+    if value < 1:
+        raise where.error(f"<{name}> is {value}; it must be at least 1")
+    return value
+
+
+def _check_total(path: object, metadata: dict[str, tuple[Where, str]], total: float) -> None:
+    if "TOTAL OD FLOW" not in metadata or not metadata["TOTAL OD FLOW"][1]:
+        return
+    where, text = metadata["TOTAL OD FLOW"]
+    declared = where.number(text.split()[0], "<TOTAL OD FLOW>")
+    if abs(declared - total) > _TOTAL_TOLERANCE * max(abs(declared), abs(total)):
+        raise FormatError(
+            path,
+            f"declares {declared:,.10g} trips and has {total:,.10g}; the file is damaged or cut short "
+            "(pass check_total=False to read it as it is)",
+        )
+
+
+def _unit(table: dict[str, float], unit: str, name: str) -> float:
+    if unit not in table:
+        raise InputError(f"{name} is {unit!r}; pass one of {', '.join(map(repr, table))}")
+    return table[unit]
+
+
+def _period(minutes: float, name: str) -> float:
+    if not (isinstance(minutes, int | float) and 0 < minutes < float("inf")):
+        raise InputError(f"{name} is {minutes!r}; pass a positive number of minutes")
+    return float(minutes)
