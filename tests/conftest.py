@@ -1,0 +1,24 @@
+"""Shared by all tests: where the public test networks are, and how hard hypothesis searches."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "privroute", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("privroute")
+
+
+@pytest.fixture(scope="session")
+def tntp() -> Path:
+    """Folder of public TNTP files: PRIVROUTE_TNTP, or `shared/tntp` beside the checkout."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "tntp"
+    folder = Path(os.environ.get("PRIVROUTE_TNTP", beside))
+    if not folder.is_dir():
+        pytest.skip("the public TNTP networks are not on this machine; set PRIVROUTE_TNTP to their folder")
+    return folder

@@ -1,0 +1,73 @@
+"""The public names are explicit, sorted, loadable, and cheap to import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import privroute as pr
+
+HEAVY = {"matplotlib", "duckdb", "fastapi", "uvicorn", "h5py", "networkx", "pyarrow", "opendp", "scipy", "typer", "rich"}
+
+
+def test_names_are_sorted_and_each_has_a_home() -> None:
+    assert sorted(pr.__all__) == pr.__all__
+    assert set(pr.__all__) == set(pr._HOME)
+    assert set(dir(pr)) == {*pr.__all__, "__version__"}
+
+
+@pytest.mark.parametrize("name", pr.__all__)
+def test_each_name_loads_and_is_documented(name: str) -> None:
+    assert getattr(pr, name).__doc__
+
+
+def test_exported_names_are_the_documented_ones() -> None:
+    assert pr.__all__ == [
+        "Demand",
+        "DemandHistory",
+        "Latency",
+        "Network",
+        "Pairs",
+        "PrivrouteError",
+        "Scenario",
+        "demand_from_matrix",
+        "draw_network",
+        "free_flow_minutes",
+        "from_networkx",
+        "read_daily_od",
+        "read_gmns",
+        "read_od_csv",
+        "read_omx",
+        "read_tntp",
+        "read_tntp_trips",
+        "simulate_days",
+        "sioux_falls",
+        "to_networkx",
+        "write_geojson",
+        "write_gmns",
+    ]
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        pr.nothing  # noqa: B018 - the access is the test
+
+
+def loaded_after(statement: str) -> set[str]:
+    script = f"import sys; {statement}; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_import_privroute_loads_nothing_heavy() -> None:
+    loaded = loaded_after("import privroute")
+    assert not {name for name in loaded if name.partition(".")[0] in HEAVY | {"numpy"}}
+    assert {name for name in loaded if name.startswith("privroute.")} == set()
+
+
+def test_sioux_falls_needs_only_numpy_and_never_the_private_side() -> None:
+    loaded = loaded_after("import privroute; privroute.sioux_falls()")
+    assert not {name for name in loaded if name.partition(".")[0] in HEAVY}
+    assert not {name for name in loaded if name.startswith("privroute.history")}
