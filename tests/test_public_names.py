@@ -9,7 +9,19 @@ import pytest
 
 import privroute as pr
 
-HEAVY = {"matplotlib", "duckdb", "fastapi", "uvicorn", "h5py", "networkx", "pyarrow", "opendp", "scipy", "typer", "rich"}
+HEAVY = {
+    "matplotlib",
+    "duckdb",
+    "fastapi",
+    "uvicorn",
+    "h5py",
+    "networkx",
+    "pyarrow",
+    "opendp",
+    "scipy",
+    "typer",
+    "rich",
+}
 
 
 def test_names_are_sorted_and_each_has_a_home() -> None:

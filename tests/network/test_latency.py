@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.network.strategies import numbers
 
 import privroute as pr
 from privroute.errors import NetworkError
-from tests.network.strategies import numbers
 
 POWERS = st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 4.0, 6.3])
 ONE_LINK = st.builds(

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from tests.network.strategies import networks
 
 import privroute as pr
 from privroute.errors import DemandError, NetworkError
-from tests.network.strategies import networks
 
 CURVES = pr.Latency.affine([1.0, 2.0, 3.0], [1.0, 1.0, 1.0])
 

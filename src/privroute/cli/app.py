@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 import privroute as pr
+from privroute.errors import InputError
 
 __all__ = ["app", "main"]
 
@@ -51,7 +52,10 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Pa
     """Draw the built-in network, Sioux Falls, with its demand."""
     scenario = pr.sioux_falls()
     network, demand = scenario.network, scenario.demand
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"{out}: cannot be used as a folder ({problem.strerror}); pass another with --out") from None
     picture = out / "sioux-falls.png"
     pr.draw_network(
         network,

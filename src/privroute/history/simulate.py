@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["simulate_days"]
 
 _WEEK = 7
+_LARGEST_SD = 5.0
 _FIRST_MONDAY = dt.date(2026, 1, 5)
 
 
@@ -94,8 +95,8 @@ def _growth(drift_per_day: float, days: int) -> NDArray[np.float64]:
 
 
 def _common(generator: np.random.Generator, days: int, day_sd: float, correlation: float) -> NDArray[np.float64]:
-    if not (isinstance(day_sd, int | float) and math.isfinite(day_sd) and day_sd >= 0):
-        raise HistoryError(f"day_sd is {day_sd!r}; pass a number of at least 0")
+    if not (isinstance(day_sd, int | float) and 0 <= day_sd <= _LARGEST_SD):
+        raise HistoryError(f"day_sd is {day_sd!r}; pass a number from 0 to {_LARGEST_SD:g}; 0.1 is a usual spread")
     if not (isinstance(correlation, int | float) and -1 < correlation < 1):
         raise HistoryError(f"correlation is {correlation!r}; pass a number between -1 and 1")
     steps = generator.standard_normal(days)

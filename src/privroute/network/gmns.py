@@ -30,6 +30,7 @@ KM_PER_UNIT = {"km": 1.0, "m": 1e-3, "mi": 1.609344, "mile": 1.609344, "miles": 
 KPH_PER_UNIT = {"kph": 1.0, "km/h": 1.0, "kmh": 1.0, "mph": 1.609344, "m/s": 3.6}
 _DEFAULT_B, _DEFAULT_POWER = 0.15, 4.0
 _AGREE = 1e-9
+_SHORTEST_MIN = 1e-6  # below this no speed is written: the link is a connector
 _YES = {"1", "1.0", "true", "yes", "t", "y"}
 _NO = {"", "0", "0.0", "false", "no", "f", "n"}
 
@@ -99,7 +100,7 @@ def write_gmns(network: Network, folder: str | os.PathLike[str]) -> None:
         for link, label in enumerate(network.link_labels):
             free_flow, capacity = network.free_flow_min[link], network.capacity_per_min[link]
             length = None if network.length_km is None else network.length_km[link]
-            speed_kph = "" if length is None or free_flow == 0 else _exact(length / free_flow * 60)
+            speed_kph = "" if length is None or free_flow < _SHORTEST_MIN else _exact(length / free_flow * 60)
             table.writerow(
                 [label, network.node_labels[network.tail[link]], network.node_labels[network.head[link]], 1]
                 + ["" if length is None else _exact(length), speed_kph, _exact(capacity * 60), 1]

@@ -57,7 +57,7 @@ class Where:
         """Read a finite decimal number that is not negative."""
         value = self.number(text, what)
         if value < 0:
-            raise self.error(f"{what} is {self._shown(text)}; it must not be negative")
+            raise self.error(f"{what} is {self._shown(text.strip())}; it must not be negative")
         return value
 
     def whole(self, text: str, what: str) -> int:

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import privroute as pr
+from privroute.errors import HistoryError
+
+SCENARIO = pr.sioux_falls()
+PAIRS = pr.Pairs([0, 1], [1, 0])
+# One test in a thousand million fails by chance: the quantile of a normal variable used throughout this file.
+FALSE_ALARM_SD = 6.2
+
+
+def test_mean_divides_by_days_and_minutes_and_applies_the_expansion() -> None:
+    history = pr.DemandHistory(PAIRS, [[6, 0], [0, 12]], period_min=3, expansion=10)
+    assert history.days == 2
+    assert history.mean.rate_per_min.tolist() == [10.0, 20.0]
+    assert history.mean.observed_per_min.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("counts", "options", "message"),
+    [
+        ([[1.0, 2.0]], {}, "type float64; requests are counted in whole numbers"),
+        ([[1, np.nan]], {}, "whole numbers"),
+        ([[True, False]], {}, "whole numbers"),
+        ([[1, -2]], {}, r"1 counts are negative or above .* \(first at day 0, position 1\)"),
+        ([[1, 2**50]], {}, "negative or above"),
+        ([[1, 2, 3]], {}, r"pass \(days, 2\)"),
+        ([1, 2], {}, r"pass \(days, 2\)"),
+        ([[1], [2, 3]], {}, "cannot be read"),
+        (np.zeros((0, 2), dtype=int), {}, "at least one"),
+        ([[1, 2]], {"period_min": 0}, "positive number of minutes"),
+        ([[1, 2]], {"period_min": "60"}, "period_min is a str"),
+        ([[1, 2]], {"dates": []}, "0 dates for 1 days"),
+        ([[1, 2]], {"dates": ["2026-01-01"]}, "position 0 is a str"),
+        ([[1, 2], [1, 2]], {"dates": [dt.date(2026, 1, 2)] * 2}, "give each day once"),
+    ],
+)
+def test_unusable_histories_are_refused(counts: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(HistoryError, match=message):
+        pr.DemandHistory(PAIRS, counts, **options)
+
+
+def test_messages_never_show_counts() -> None:
+    with pytest.raises(HistoryError) as refused:
+        pr.DemandHistory(PAIRS, [[31337, -271828]])
+    assert "31337" not in str(refused.value)
+    assert "271828" not in str(refused.value)
+    assert "31337" not in repr(pr.DemandHistory(PAIRS, [[31337, 1]]))
+
+
+def test_daily_matrices_become_counts_by_date() -> None:
+    network = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0, 1.0], 1.0), ["x", "y"])
+    first, second = dt.date(2026, 3, 2), dt.date(2026, 3, 3)
+    history = pr.DemandHistory.from_matrices(
+        network, {second: [[5, 1], [2, 5]], first: [[0, 3], [4, 0]]}, zones=["y", "x"]
+    )
+    assert history.dates == (first, second)
+    assert history.counts.tolist() == [[4, 3], [2, 1]]
+    assert pr.DemandHistory.from_matrices(network, [[[0, 1], [2, 0]]]).counts.tolist() == [[1, 2]]
+    with pytest.raises(HistoryError, match="day 1: the matrix has shape"):
+        pr.DemandHistory.from_matrices(network, [[[0, 1], [2, 0]], [[0, 1]]])
+    with pytest.raises(HistoryError, match="first at day 1, position 2"):
+        pr.DemandHistory.from_matrices(network, [[[0, 1], [2, 0]], [[0, 1], [-2, 0]]])
+    with pytest.raises(HistoryError, match="cover 1 of the network's 2 zones"):
+        pr.DemandHistory.from_matrices(network, [[[0]]], zones=["x"])
+
+
+class TestDailyFile:
+    network = SCENARIO.network
+    text = "date,origin,destination,trips\n2026-03-02,1,2,5\n2026-03-04,2,1,7\n2026-03-04,2,1,1\n2026-04-09,1,2,3\n"
+
+    def read(self, folder: Path, text: str, **options: Any) -> pr.DemandHistory:
+        path = folder / "daily.csv"
+        path.write_text(text)
+        arguments: dict[str, Any] = {"dates": ("2026-03-02", "2026-03-05")}
+        return pr.read_daily_od(path, self.network, **(arguments | options))
+
+    def test_the_number_of_days_is_that_of_the_public_range(self, tmp_path: Path) -> None:
+        history = self.read(tmp_path, self.text)
+        assert history.days == 4
+        position = history.pairs.positions([0, 1], [1, 0])
+        assert history.counts[:, position].tolist() == [[5, 0], [0, 0], [0, 8], [0, 0]]
+        assert history.counts.sum() == 13
+        assert not history.simulated
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [("2,5", "2,5.7"), ("2,5", "2,-5"), ("1,2,5", "MARK,2,5"), ("2026-03-02", "MARK"), ("2,5", "2,MARK")],
+    )
+    def test_errors_name_the_line_and_hide_its_contents(self, tmp_path: Path, old: str, new: str) -> None:
+        with pytest.raises(pr.PrivrouteError, match="line 2") as refused:
+            self.read(tmp_path, self.text.replace(old, new, 1))
+        for secret in ("MARK", "5.7", "-5"):
+            assert secret not in str(refused.value).replace(str(tmp_path), "")
+
+    def test_a_header_is_checked_without_showing_what_stands_there(self, tmp_path: Path) -> None:
+        with pytest.raises(pr.PrivrouteError, match="column date is missing") as refused:
+            self.read(tmp_path, "MARK,origin,destination,trips\n")
+        assert "MARK" not in str(refused.value)
+
+    @pytest.mark.parametrize("dates", [("2026-03-05", "2026-03-02"), ("2026-03-02", "x"), ("0001-01-01", "9999-01-01")])
+    def test_unusable_ranges_are_refused(self, tmp_path: Path, dates: tuple[str, str]) -> None:
+        with pytest.raises(HistoryError):
+            self.read(tmp_path, self.text, dates=dates)
+
+
+class TestSimulation:
+    demand = SCENARIO.demand
+
+    def test_the_same_seed_gives_the_same_days(self) -> None:
+        one, two = (pr.simulate_days(self.demand, days=3, seed=7) for _ in range(2))
+        assert one == two
+        assert one.simulated
+        assert one != pr.simulate_days(self.demand, days=3, seed=8)
+
+    def test_counts_are_poisson_around_the_demand(self) -> None:
+        days = 400
+        history = pr.simulate_days(self.demand, days=days, seed=1)
+        expected = self.demand.rate_per_min * 60
+        busy = expected > 0
+        assert (history.counts[:, ~busy] == 0).all()
+        z = (history.counts.mean(axis=0) - expected)[busy] / np.sqrt(expected[busy] / days)
+        assert np.abs(z).max() < FALSE_ALARM_SD
+        dispersion = history.counts[:, busy].var(axis=0, ddof=1) / expected[busy]
+        assert abs(dispersion.mean() - 1) < FALSE_ALARM_SD * np.sqrt(2 / days / busy.sum())
+
+    def test_a_fleet_sees_its_share_of_the_traffic(self) -> None:
+        seen = pr.Demand(self.demand.pairs, self.demand.rate_per_min, expansion=10)
+        history = pr.simulate_days(seen, days=50, seed=2)
+        total = seen.total_per_min * 60 * 50 / 10
+        assert abs(history.counts.sum() - total) < FALSE_ALARM_SD * np.sqrt(total)
+        assert history.mean.total_per_min == pytest.approx(seen.total_per_min, rel=0.01)
+
+    def test_weekdays_drift_and_common_factors_shape_the_days(self) -> None:
+        week = [1, 1, 1, 1, 1, 0.5, 0]
+        history = pr.simulate_days(self.demand, days=14, seed=3, weekday=week, drift_per_day=0.01)
+        assert history.dates is not None
+        total = history.counts.sum(axis=1) / (self.demand.total_per_min * 60)
+        expected = [week[date.weekday()] * 1.01**day for day, date in enumerate(history.dates)]
+        assert total == pytest.approx(expected, abs=FALSE_ALARM_SD / np.sqrt(360_000))
+
+    def test_common_factors_have_the_given_spread_and_memory(self) -> None:
+        days = 4000
+        one_pair = pr.Demand(PAIRS, [1e6, 0.0])
+        logs = np.log(pr.simulate_days(one_pair, days=days, seed=4, day_sd=0.2, correlation=0.8).counts[:, 0])
+        assert logs.std() == pytest.approx(0.2, rel=0.15)
+        assert np.corrcoef(logs[:-1], logs[1:])[0, 1] == pytest.approx(0.8, abs=0.07)
+
+    @given(st.integers(1, 5), st.integers(0, 2**32))
+    def test_any_seed_and_length_work(self, days: int, seed: int) -> None:
+        history = pr.simulate_days(pr.Demand(PAIRS, [0.5, 0.0]), days=days, seed=seed, day_sd=0.1, correlation=-0.5)
+        assert history.counts.shape == (days, 2)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"days": 0},
+            {"days": 1.5},
+            {"days": True},
+            {"seed": -1},
+            {"seed": "x"},
+            {"period_min": -1},
+            {"weekday": [1, 2]},
+            {"weekday": [1, 1, 1, 1, 1, 1, -1]},
+            {"weekday": "Monday"},
+            {"drift_per_day": -1},
+            {"drift_per_day": np.inf},
+            {"days": 5000, "drift_per_day": 9.0},
+            {"day_sd": -0.1},
+            {"day_sd": 1e9},
+            {"correlation": 1.0},
+            {"days": 4_000_000},
+            {"period_min": 1e300},
+        ],
+    )
+    def test_unusable_options_are_refused(self, options: dict[str, Any]) -> None:
+        arguments: dict[str, Any] = {"days": 3, "seed": 1}
+        with pytest.raises(HistoryError):
+            pr.simulate_days(self.demand, **(arguments | options))
