@@ -28,16 +28,19 @@ if TYPE_CHECKING:
     from privroute.network.networkx_graph import from_networkx, to_networkx
     from privroute.network.od_matrix import demand_from_matrix, read_od_csv, read_omx
     from privroute.network.pairs import Pairs, free_flow_minutes
+    from privroute.network.road_classes import ROAD_CLASSES, RoadClass
     from privroute.network.sioux_falls import Scenario, sioux_falls
     from privroute.network.tntp import read_tntp, read_tntp_trips
 
 __all__ = [
+    "ROAD_CLASSES",
     "Demand",
     "DemandHistory",
     "Latency",
     "Network",
     "Pairs",
     "PrivrouteError",
+    "RoadClass",
     "Scenario",
     "demand_from_matrix",
     "draw_network",
@@ -63,6 +66,8 @@ _HOME = {
     "Network": "network.network",
     "Pairs": "network.pairs",
     "PrivrouteError": "errors",
+    "ROAD_CLASSES": "network.road_classes",
+    "RoadClass": "network.road_classes",
     "Scenario": "network.sioux_falls",
     "demand_from_matrix": "network.od_matrix",
     "draw_network": "network.draw",

@@ -1,45 +1,80 @@
-"""Random networks for property tests: small, odd, and legal."""
+"""Random networks for property tests."""
 
 from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import strategies as st
 
-import privroute as pr
+from privroute.network.latency import Latency
+from privroute.network.network import Network
 
-WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1, max_size=6)
-LABELS = st.one_of(st.integers(-(10**17), 10**17), WORDS)
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+    from privroute.network.labels import Label
+
+__all__ = ["labels", "latencies", "networks", "numbers"]
+
+ANY_FINITE = sys.float_info.max
 
 
-def numbers(smallest: float, largest: float) -> st.SearchStrategy[float]:
-    return st.floats(smallest, largest, allow_nan=False, allow_infinity=False)
+def labels(least: int, most: int) -> SearchStrategy[list[Label]]:
+    """Labels, whole numbers or printable texts of any script, different as texts."""
+    texts = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1, max_size=8)
+    return st.lists(st.integers(1 - 10**18, 10**18 - 1) | texts, min_size=least, max_size=most, unique_by=str)
+
+
+def numbers(smallest: float, largest: float) -> SearchStrategy[float]:
+    """Finite numbers within a range."""
+    return st.floats(smallest, largest)
 
 
 @st.composite
-def networks(draw: st.DrawFn, max_nodes: int = 6, max_links: int = 12) -> pr.Network:
-    """Parallel links, zero free-flow times, no-through nodes, background, mixed curves, odd labels."""
-    nodes = draw(st.integers(2, max_nodes))
-    ends = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).filter(lambda end: end[0] != end[1])
-    links = draw(st.lists(ends, min_size=1, max_size=max_links))
+def latencies(draw: DrawFn, links: int, largest: float = 1e6) -> Latency:
+    """Affine, BPR or mixed curves; free-flow times may be 0."""
 
-    def per_link(smallest: float, largest: float) -> list[float]:
-        return draw(st.lists(numbers(smallest, largest), min_size=len(links), max_size=len(links)))
+    def each(low: float, high: float) -> list[float]:
+        return draw(st.lists(numbers(low, high), min_size=links, max_size=links))
 
-    labels = draw(st.lists(LABELS, min_size=nodes, max_size=nodes, unique_by=lambda label: str(label).strip()))
-    zones = draw(st.lists(st.integers(0, nodes - 1), min_size=1, unique=True))
-    some_points = st.lists(st.tuples(numbers(-1e6, 1e6), numbers(-1e6, 1e6)), min_size=nodes, max_size=nodes)
-    latency = pr.Latency(
-        per_link(0, 100), per_link(1e-3, 1e4), per_link(0, 10), draw(st.sampled_from([0.0, 0.5, 1.0, 4.0, 2.7]))
+    minutes, capacity = each(0.0, largest), each(1.0 / largest, largest)
+    match draw(st.sampled_from(["affine", "bpr", "mixed"])):
+        case "affine":
+            return Latency.affine(minutes, capacity, draw(st.floats(1.0, largest)))
+        case "bpr":
+            return Latency.bpr(minutes, capacity)
+        case _:
+            return Latency(minutes, capacity, each(0.0, largest), each(0.0, largest))
+
+
+@st.composite
+def networks(draw: DrawFn, *, most_nodes: int = 6, most_links: int = 10, largest: float = 1e6) -> Network:
+    """Small networks, connected or not, with parallel links and any choice of the optional fields.
+
+    largest : bound of every number; ANY_FINITE for all that a Network takes
+    """
+    node_labels = draw(labels(2, most_nodes))
+    nodes = len(node_labels)
+    ends = st.tuples(st.integers(0, nodes - 1), st.integers(1, nodes - 1))  # tail, and the step to another node
+    steps = draw(st.lists(ends, min_size=1, max_size=most_links))
+    links = len(steps)
+    amounts = st.lists(st.floats(0.0, largest), min_size=links, max_size=links)
+    points = st.lists(
+        st.tuples(st.floats(-largest, largest), st.floats(-largest, largest)), min_size=nodes, max_size=nodes
     )
-    return pr.Network(
-        [tail for tail, _ in links],
-        [head for _, head in links],
-        latency,
-        labels,
-        zones=zones,
+    every_node = draw(st.permutations(range(nodes)))
+    return Network(
+        [tail for tail, _ in steps],
+        [(tail + step) % nodes for tail, step in steps],
+        draw(latencies(links, largest)),
+        node_labels,
+        zones=draw(st.none() | st.integers(1, nodes).map(lambda count: every_node[:count])),
         no_through=np.array(draw(st.lists(st.booleans(), min_size=nodes, max_size=nodes))),
-        background_per_min=per_link(0, 50),
-        coordinates=draw(st.none() | some_points),
-        crs=draw(st.sampled_from([None, "EPSG:4326", "EPSG:26914"])),
-        length_km=draw(st.none() | st.just(per_link(0, 50))),
+        background_per_min=draw(st.just(0.0) | amounts),
+        coordinates=draw(st.none() | points),
+        crs=draw(st.sampled_from([None, "EPSG:4326", "epsg:32633", "Gauß-Krüger, Zone 3"])),
+        length_km=draw(st.none() | amounts),
+        link_labels=draw(st.none() | labels(links, links)),
     )

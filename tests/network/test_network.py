@@ -35,7 +35,7 @@ def test_the_caller_cannot_change_a_network_afterwards() -> None:
     tail[0] = 2
     assert network.tail[0] == 0
     with pytest.raises(AttributeError):
-        network.tail = tail  # type: ignore[misc, assignment]
+        network.tail = tail  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

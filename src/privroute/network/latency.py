@@ -55,7 +55,10 @@ class Latency:
     @classmethod
     def affine(cls, free_flow_min: ArrayLike, capacity_per_min: ArrayLike, factor: ArrayLike = 2.0) -> Latency:
         """f(y) = c + q y with q such that the time at capacity is `factor` (≥ 1) times the free-flow time."""
-        factors = np.asarray(factor, dtype=np.float64)
+        try:
+            factors = np.asarray(factor, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise NetworkError("factor cannot be read as a number; 2 doubles the time at capacity") from None
         if not np.all(np.isfinite(factors) & (factors >= 1)):
             raise NetworkError(f"factor must be at least 1 and finite (2 doubles the time at capacity), not {factors}")
         return cls(free_flow_min, capacity_per_min, factors - 1.0, 1.0)

@@ -104,7 +104,7 @@ class Network:
             number_array(background_per_min, "background_per_min", links, NetworkError),
         )
         put(self, "coordinates", None if coordinates is None else _points(coordinates, nodes))
-        put(self, "crs", crs)
+        put(self, "crs", None if crs is None else _crs(crs))
         put(
             self,
             "length_km",
@@ -180,11 +180,13 @@ def choose_latency(
         return Latency.affine(free_flow_min, capacity_per_min, **parameters)
     if kind == "bpr":
         return Latency.bpr(free_flow_min, capacity_per_min, **parameters)
-    raise NetworkError(f'latency is {kind!r}; pass "affine" or "bpr"')
+    raise NetworkError(f'latency is {str(kind)[:40]!r}; pass "affine" or "bpr"')
 
 
 def _zones(zones: ArrayLike, labels: tuple[Label, ...]) -> NDArray[np.int32]:
     checked = index_array(zones, "zones", len(labels), NetworkError)
+    if not checked.size:
+        raise NetworkError("zones is empty; name at least one node where trips start and end")
     unique, counts = np.unique(checked, return_counts=True)
     if unique.size != checked.size:
         twice = labels[unique[np.argmax(counts > 1)]]
@@ -200,6 +202,12 @@ def _flags(values: ArrayLike, nodes: int) -> NDArray[np.bool_]:
             f"{nodes:,} nodes"
         )
     return freeze(flags)
+
+
+def _crs(crs: object) -> str:
+    if not isinstance(crs, str) or not crs.strip() or not crs.isprintable():
+        raise NetworkError(f'crs is a {type(crs).__name__}; pass a printable text like "EPSG:4326", or None')
+    return crs.strip()
 
 
 def _points(values: ArrayLike, nodes: int) -> NDArray[np.float64]:
