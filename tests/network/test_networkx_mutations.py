@@ -40,7 +40,7 @@ TEXTS += [
 ]
 OTHERS: list[Any] = [None, True, False, [], (), {}, set(), b"50", 1j, object(), Unprintable(), int, [[]], [None, "50"]]
 ODD = NUMBERS + TEXTS + OTHERS
-NODE_NAMES = ["x", "y", "zone", "zone_position", "no_through"]
+NODE_NAMES = ["x", "y", "zone", "no_through"]
 EDGE_NAMES = ["free_flow_min", "travel_time", "length_km", "length", "speed_kph", "maxspeed", "capacity_per_min"]
 EDGE_NAMES += [
     "capacity",
