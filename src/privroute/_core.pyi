@@ -11,3 +11,50 @@ def pair_costs(
     origin: NDArray[np.int32],
     destination: NDArray[np.int32],
 ) -> NDArray[np.float64]: ...
+def first_fault(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    pair_start: NDArray[np.int64],
+    path_start: NDArray[np.int64],
+    links: NDArray[np.int32],
+    probability: NDArray[np.float64],
+) -> tuple[int, int]: ...
+def sample_paths(
+    pair_start: NDArray[np.int64],
+    probability: NDArray[np.float64],
+    pairs: NDArray[np.int64],
+    key: int,
+    stream: int,
+) -> NDArray[np.int64]: ...
+def gather_paths(
+    path_start: NDArray[np.int64],
+    links: NDArray[np.int32],
+    paths: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def load_paths(
+    pair_start: NDArray[np.int64],
+    path_start: NDArray[np.int64],
+    links: NDArray[np.int32],
+    probability: NDArray[np.float64],
+    rate: NDArray[np.float64],
+    link_count: int,
+) -> NDArray[np.float64]: ...
+def expected_values(
+    pair_start: NDArray[np.int64],
+    path_start: NDArray[np.int64],
+    links: NDArray[np.int32],
+    probability: NDArray[np.float64],
+    value: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def decompose(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    flows: NDArray[np.float64],
+    smallest: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...

@@ -4,6 +4,7 @@
     ├── InputError (also a ValueError)   an argument or a value is not usable
     │   ├── NetworkError                 nodes, links, zones, latency functions
     │   ├── DemandError                  origin-destination pairs and rates
+    │   ├── PolicyError                  routing policies and unit flows
     │   ├── HistoryError                 daily counts; never shows the contents of a record
     │   └── FormatError                  a file: names the file and, where there is one, the line
     └── MissingExtraError (also an ImportError)   an optional package is not installed
@@ -20,6 +21,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "NetworkError",
+    "PolicyError",
     "PrivrouteError",
 ]
 
@@ -38,6 +40,10 @@ class NetworkError(InputError):
 
 class DemandError(InputError):
     """Pairs or a demand are not usable, or do not fit the network."""
+
+
+class PolicyError(InputError):
+    """A routing policy or a unit flow is not usable, or does not have what was asked for."""
 
 
 class HistoryError(InputError):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from privroute.network.labels import Label
     from privroute.network.network import Network
 
-__all__ = ["OnUnreachable", "Pairs", "free_flow_minutes"]
+__all__ = ["OnUnreachable", "Pairs", "fastest_minutes", "free_flow_minutes"]
 
 OnUnreachable = Literal["error", "drop"]
 
@@ -131,6 +131,11 @@ class Pairs:
 
 def free_flow_minutes(network: Network, pairs: Pairs) -> NDArray[np.float64]:
     """(pairs,) minutes of the fastest path on the empty network; infinite where no path leads."""
+    return fastest_minutes(network, pairs, network.free_flow_min)
+
+
+def fastest_minutes(network: Network, pairs: Pairs, link_minutes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(pairs,) minutes of the fastest path at given link times; infinite where no path leads."""
     pairs.check_fits(network)
     order = np.argsort(pairs.origin, kind="stable")  # the core searches once per run of equal origins
     minutes = np.empty(len(pairs))
@@ -138,7 +143,7 @@ def free_flow_minutes(network: Network, pairs: Pairs) -> NDArray[np.float64]:
         network.tail,
         network.head,
         network.no_through.view(np.uint8),
-        network.free_flow_min,
+        np.ascontiguousarray(link_minutes, dtype=np.float64),
         pairs.origin[order],
         pairs.destination[order],
     )

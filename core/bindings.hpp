@@ -1,0 +1,10 @@
+// What each binding file adds to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace privroute {
+
+void bind_policy(nanobind::module_& module);
+
+}  // namespace privroute

@@ -1,0 +1,1 @@
+"""Routing policies: for every pair, probabilities over paths."""
