@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from privroute.errors import PrivrouteError
+    from privroute.flows.optimum import Solution, solve_equilibrium, solve_optimum
     from privroute.history.daily_od import read_daily_od
     from privroute.history.demand_history import DemandHistory
     from privroute.history.simulate import simulate_days
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from privroute.network.road_classes import ROAD_CLASSES, RoadClass
     from privroute.network.sioux_falls import Scenario, sioux_falls
     from privroute.network.tntp import read_tntp, read_tntp_trips
+    from privroute.policy.decomposition import decompose
+    from privroute.policy.routing_policy import Route, RoutingPolicy
+    from privroute.policy.travel_time import TravelTimes, total_travel_time, travel_times, volume_over_capacity
 
 __all__ = [
     "ROAD_CLASSES",
@@ -41,7 +45,12 @@ __all__ = [
     "Pairs",
     "PrivrouteError",
     "RoadClass",
+    "Route",
+    "RoutingPolicy",
     "Scenario",
+    "Solution",
+    "TravelTimes",
+    "decompose",
     "demand_from_matrix",
     "draw_network",
     "free_flow_minutes",
@@ -54,7 +63,12 @@ __all__ = [
     "read_tntp_trips",
     "simulate_days",
     "sioux_falls",
+    "solve_equilibrium",
+    "solve_optimum",
     "to_networkx",
+    "total_travel_time",
+    "travel_times",
+    "volume_over_capacity",
     "write_geojson",
     "write_gmns",
 ]
@@ -68,7 +82,12 @@ _HOME = {
     "PrivrouteError": "errors",
     "ROAD_CLASSES": "network.road_classes",
     "RoadClass": "network.road_classes",
+    "Route": "policy.routing_policy",
+    "RoutingPolicy": "policy.routing_policy",
     "Scenario": "network.sioux_falls",
+    "Solution": "flows.optimum",
+    "TravelTimes": "policy.travel_time",
+    "decompose": "policy.decomposition",
     "demand_from_matrix": "network.od_matrix",
     "draw_network": "network.draw",
     "free_flow_minutes": "network.pairs",
@@ -81,7 +100,12 @@ _HOME = {
     "read_tntp_trips": "network.tntp",
     "simulate_days": "history.simulate",
     "sioux_falls": "network.sioux_falls",
+    "solve_equilibrium": "flows.optimum",
+    "solve_optimum": "flows.optimum",
     "to_networkx": "network.networkx_graph",
+    "total_travel_time": "policy.travel_time",
+    "travel_times": "policy.travel_time",
+    "volume_over_capacity": "policy.travel_time",
     "write_geojson": "network.geojson",
     "write_gmns": "network.gmns",
 }

@@ -1,5 +1,8 @@
 # Signatures of the compiled core. It checks nothing: its callers pass contiguous, checked arrays.
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,3 +61,24 @@ def decompose(
     flows: NDArray[np.float64],
     smallest: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...
+def assign(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    free_flow: NDArray[np.float64],
+    b: NDArray[np.float64],
+    capacity: NDArray[np.float64],
+    power: NDArray[np.float64],
+    background: NDArray[np.float64],
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    demand: NDArray[np.float64],
+    *,
+    equilibrium: bool = ...,
+    gap: float = ...,
+    max_iterations: int = ...,
+    time_limit: float = ...,
+    threads: int = ...,
+    progress: Callable[[int, float, float], object] | None = ...,
+    earlier: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None = ...,
+) -> dict[str, Any]: ...

@@ -1,0 +1,204 @@
+"""System optimum and user equilibrium, as link flows and as a policy for every pair.
+
+    optimum      minimise Σ_e y_e f_e(y_e)          everybody's time together is least
+    equilibrium  minimise Σ_e ∫₀^{y_e} f_e          nobody gains by another path (Wardrop)
+
+over y = background + Σ_w Λ_w x_w with a unit flow x_w for each pair. Both say: used paths have the least cost, the
+marginal cost t = f + y f' for the optimum, the time f for the equilibrium. How far a solution is from that is its
+relative gap, Σ_e c_e (y_e − background_e) / Σ_w Λ_w (least cost of w) − 1, computed at the end from the policy's link
+flows and shortest paths sought afresh.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from privroute import _core
+from privroute.errors import DemandError, InputError
+from privroute.flows.progress import gap_bar
+from privroute.network.checks import freeze
+from privroute.policy.routing_policy import RoutingPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from privroute.network.demand import Demand
+    from privroute.network.network import Network
+
+__all__ = ["ConvergenceRow", "Solution", "Status", "solve_equilibrium", "solve_optimum"]
+
+Status = Literal["converged", "iteration limit", "time limit", "interrupted", "stalled"]
+
+_ADVICE: dict[Status, str] = {
+    "converged": "",
+    "iteration limit": "raise max_iterations or loosen gap",
+    "time limit": "raise time_limit_s or loosen gap; start=solution goes on from here",
+    "interrupted": "start=solution goes on from here",
+    "stalled": "rounding allows no smaller gap on this network; loosen gap",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergenceRow:
+    """Where the solver stood after an iteration."""
+
+    iteration: int
+    relative_gap: float
+    objective: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """A policy for every pair, with the evidence of how good it is.
+
+    policy : pairs without demand have the shortest path at the final costs
+    link_flow : (links,) y, vehicles per minute, background included; that of `policy` under the demand
+    total_travel_time : Σ_e y_e f_e(y_e), vehicle-minutes per minute
+    objective : what was minimised
+    relative_gap : see the module; "converged" means at most the gap asked for
+    report : one row per iteration
+    """
+
+    policy: RoutingPolicy
+    link_flow: NDArray[np.float64]
+    total_travel_time: float
+    objective: float
+    relative_gap: float
+    iterations: int
+    status: Status
+    report: tuple[ConvergenceRow, ...]
+
+    @property
+    def message(self) -> str:
+        """The status with what to try next."""
+        advice = _ADVICE[self.status]
+        return f"{self.status} at gap {self.relative_gap:.1e}" + (f": {advice}" if advice else "")
+
+
+def solve_optimum(
+    network: Network,
+    demand: Demand,
+    *,
+    gap: float = 1e-8,
+    max_iterations: int = 1000,
+    time_limit_s: float | None = None,
+    start: Solution | RoutingPolicy | None = None,
+    threads: int = 1,
+    progress: bool | Callable[[int, float, float], object] = False,
+) -> Solution:
+    """Route the demand so that the total travel time is least.
+
+    gap : relative gap to reach
+    time_limit_s : stop after so many seconds with what there is; the status says so
+    start : an earlier solution or policy of the same pairs to go on from
+    threads : for the parts that are independent by origin
+    progress : True shows a bar; a function is called now and then with (iteration, gap, seconds), False from it stops
+    """
+    return _solve(False, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
+
+
+def solve_equilibrium(
+    network: Network,
+    demand: Demand,
+    *,
+    gap: float = 1e-8,
+    max_iterations: int = 1000,
+    time_limit_s: float | None = None,
+    start: Solution | RoutingPolicy | None = None,
+    threads: int = 1,
+    progress: bool | Callable[[int, float, float], object] = False,
+) -> Solution:
+    """Route the demand so that nobody has a faster path (Wardrop); arguments as for `solve_optimum`."""
+    return _solve(True, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
+
+
+def _solve(
+    equilibrium: bool,
+    network: Network,
+    demand: Demand,
+    gap: float,
+    max_iterations: int,
+    time_limit_s: float | None,
+    start: Solution | RoutingPolicy | None,
+    threads: int,
+    progress: bool | Callable[[int, float, float], object],
+) -> Solution:
+    _check("gap", gap, 0.0)
+    _check("max_iterations", max_iterations, 0, whole=True)
+    _check("threads", threads, 1, whole=True)
+    if time_limit_s is not None:
+        _check("time_limit_s", time_limit_s, 0.0)
+    pairs = demand.pairs.reachable(network)
+    with gap_bar(gap, progress) as notify:
+        found = _core.assign(
+            network.tail,
+            network.head,
+            network.no_through.view(np.uint8),
+            network.free_flow_min,
+            network.latency.b,
+            network.capacity_per_min,
+            network.latency.power,
+            network.background_per_min,
+            pairs.origin,
+            pairs.destination,
+            demand.rate_per_min,
+            equilibrium=equilibrium,
+            gap=gap,
+            max_iterations=max_iterations,
+            time_limit=math.inf if time_limit_s is None else time_limit_s,
+            threads=threads,
+            progress=notify,
+            earlier=_start(start, network, demand),
+        )
+    policy = RoutingPolicy(
+        network, pairs, found["pair_start"], found["path_start"], found["links"], found["probability"]
+    )
+    flow = freeze(found["link_flow"] + network.background_per_min)
+    report = found["report"]
+    rows = zip(
+        report["iteration"].tolist(),
+        report["relative_gap"].tolist(),
+        report["objective"].tolist(),
+        report["seconds"].tolist(),
+        strict=True,
+    )
+    return Solution(
+        policy=policy,
+        link_flow=flow,
+        total_travel_time=float(flow @ network.latency.time(flow)),
+        objective=found["objective"],
+        relative_gap=found["relative_gap"],
+        iterations=found["iterations"],
+        status=found["status"].replace("_", " "),
+        report=tuple(ConvergenceRow(*row) for row in rows),
+    )
+
+
+def _start(
+    start: Solution | RoutingPolicy | None, network: Network, demand: Demand
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
+    if start is None:
+        return None
+    policy = start.policy if isinstance(start, Solution) else start
+    if policy.pairs != demand.pairs:
+        raise DemandError("start has other pairs than the demand; solve for the same pairs, or leave start out")
+    same = all(
+        np.array_equal(getattr(policy.network, name), getattr(network, name)) for name in ("tail", "head", "no_through")
+    )
+    if not same:
+        raise DemandError("start belongs to a network with other links; leave start out")
+    return policy.pair_start, policy.path_start, policy.links, policy.probability
+
+
+def _check(name: str, value: float, least: float, *, whole: bool = False) -> None:
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < math.inf:
+        kind = "a whole number" if whole else "a finite number"
+        raise InputError(f"{name} is {value!r}; pass {kind} of at least {least:g}")
