@@ -6,7 +6,10 @@
     │   ├── DemandError                  origin-destination pairs and rates
     │   ├── PolicyError                  routing policies and unit flows
     │   ├── HistoryError                 daily counts; never shows the contents of a record
+    │   ├── GuaranteeError               epsilon, delta, units, mechanisms and their options
     │   └── FormatError                  a file: names the file and, where there is one, the line
+    ├── ReleaseError                     a release folder is damaged, incomplete or may not be written
+    ├── NoiseError                       the noise cannot be drawn as the guarantee needs it; nothing was released
     └── MissingExtraError (also an ImportError)   an optional package is not installed
 
 Messages about private data (a history) carry positions and counts, never contents.
@@ -17,12 +20,15 @@ from __future__ import annotations
 __all__ = [
     "DemandError",
     "FormatError",
+    "GuaranteeError",
     "HistoryError",
     "InputError",
     "MissingExtraError",
     "NetworkError",
+    "NoiseError",
     "PolicyError",
     "PrivrouteError",
+    "ReleaseError",
 ]
 
 
@@ -50,12 +56,24 @@ class HistoryError(InputError):
     """A demand history is not usable. The message has positions and counts, never contents of records."""
 
 
+class GuaranteeError(InputError):
+    """A guarantee or a mechanism's options are not usable."""
+
+
 class FormatError(InputError):
     """A file cannot be read as the format it is said to be."""
 
     def __init__(self, source: object, problem: str, *, line: int | None = None) -> None:
         place = f"{source}, line {line:,}" if line is not None else f"{source}"
         super().__init__(f"{place}: {problem}")
+
+
+class ReleaseError(PrivrouteError):
+    """A release folder is damaged or incomplete, or may not be written."""
+
+
+class NoiseError(PrivrouteError):
+    """Noise cannot be drawn as the guarantee needs it. Nothing has been released."""
 
 
 class MissingExtraError(PrivrouteError, ImportError):

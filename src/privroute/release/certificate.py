@@ -1,0 +1,100 @@
+"""The certificate of a release: what is protected, how strongly, by what, and on what it rests."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from privroute.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ADJACENCY", "Certificate", "DataKind", "NoiseKind"]
+
+DataKind = Literal["trips", "simulated"]
+NoiseKind = Literal["opendp", "seeded", "none"]
+
+ADJACENCY = {
+    "request": (
+        "two data sets are neighbours if one has one request more, on one day, for one origin-destination pair, and "
+        "they are equal otherwise (add or remove). Replacing one request by another counts as two such steps: for "
+        "counts its sensitivity is sqrt(2) times as large."
+    )
+}
+_KINDS = {"data": ("trips", "simulated"), "noise": ("opendp", "seeded", "none")}
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Everything here is public: chosen beforehand, or released with noise.
+
+    epsilon, delta, rho : the guarantee, and the zero-concentrated bound it comes from; None where there is none
+    unit, adjacency : what one unit of data is, and when two data sets are neighbours
+    mechanism, options : name and frozen options
+    sensitivity, noise_scale : ℓ2 sensitivity of what was perturbed, and the Gaussian's scale
+    data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp is private
+    days, period_min, expansion, first_date, last_date : the public frame of the data
+    budget : the ledger entry, or "not tracked"
+    versions : of the packages that made it
+    """
+
+    epsilon: float | None
+    delta: float | None
+    rho: float | None
+    unit: str
+    adjacency: str
+    mechanism: str
+    options: Mapping[str, Any]
+    sensitivity: float | None
+    noise_scale: float | None
+    data: DataKind
+    noise: NoiseKind
+    days: int
+    period_min: float
+    expansion: float
+    first_date: str | None = None
+    last_date: str | None = None
+    budget: str = "not tracked"
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: only noise from OpenDP protects anyone."""
+        return self.noise == "opendp" and self.epsilon is not None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with `private` said in so many words."""
+        return {"private": self.private, **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Certificate:
+        """Read a certificate back; anything missing, unknown or of the wrong type is refused."""
+        if not isinstance(values, dict):
+            raise ReleaseError("the certificate is not an object")
+        given = dict(values)
+        private = given.pop("private", None)
+        names = {item.name for item in fields(cls)}
+        if set(given) != names:
+            odd = sorted(set(given) ^ names)
+            raise ReleaseError(f"the certificate lacks or does not know {', '.join(map(str, odd[:5]))}")
+        for name, known in _KINDS.items():
+            if given[name] not in known:
+                raise ReleaseError(f"the certificate's {name} is not one of {', '.join(known)}")
+        for name in ("epsilon", "delta", "rho", "sensitivity", "noise_scale"):
+            if given[name] is not None and not _is_number(given[name]):
+                raise ReleaseError(f"the certificate's {name} is not a number")
+        for name in ("days", "period_min", "expansion"):
+            if not _is_number(given[name]):
+                raise ReleaseError(f"the certificate's {name} is not a number")
+        for name in ("unit", "adjacency", "mechanism", "budget"):
+            if not isinstance(given[name], str):
+                raise ReleaseError(f"the certificate's {name} is not a text")
+        certificate = cls(**given)
+        if private != certificate.private:
+            raise ReleaseError("the certificate calls itself private where its noise is not, or the other way round")
+        return certificate
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

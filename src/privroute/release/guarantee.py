@@ -1,0 +1,44 @@
+"""How much a release may reveal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from privroute.errors import GuaranteeError
+
+__all__ = ["Guarantee", "Unit"]
+
+Unit = Literal["request"]
+
+UNITS = ("request",)
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """(epsilon, delta)-differential privacy for one unit of data.
+
+        P[M(D) ∈ E] ≤ e^epsilon P[M(D') ∈ E] + delta     for all neighbours D, D' and every event E
+
+    epsilon : > 0; e^epsilon bounds how much the odds of any conclusion about one unit may change
+    delta : in (0, 1); far below one over the number of trips, since it bounds the chance that the bound fails
+    unit : "request": neighbours differ by one request more or less, on one day, for one pair
+    """
+
+    epsilon: float
+    delta: float
+    unit: Unit = "request"
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise GuaranteeError(f"{name} is a {type(value).__name__}; pass a number")
+            object.__setattr__(self, name, float(value))
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise GuaranteeError(f"epsilon is {self.epsilon}; pass a number greater than 0, for instance 0.1")
+        if not 0 < self.delta < 1:
+            raise GuaranteeError(f"delta is {self.delta}; pass a number between 0 and 1, for instance 1e-6")
+        if self.unit not in UNITS:
+            raise GuaranteeError(f"unit is {self.unit!r}; known: {', '.join(UNITS)}")

@@ -1,0 +1,74 @@
+"""A release: what the operator publishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privroute.errors import ReleaseError
+from privroute.release.files import read_release, write_release
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from privroute.network.demand import Demand
+    from privroute.network.network import Network
+    from privroute.policy.routing_policy import RoutingPolicy
+    from privroute.release.certificate import Certificate
+
+__all__ = ["Release", "load_release"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """A routing policy with its certificate.
+
+    policy : probabilities over paths for every pair
+    demand : the rates it was made for, where the mechanism releases them
+    noisy_counts : (pairs,) int64, the integers that the mechanism released, negatives included, or None
+    certificate : what is protected, and how strongly
+    """
+
+    policy: RoutingPolicy
+    certificate: Certificate
+    demand: Demand | None = None
+    noisy_counts: NDArray[np.int64] | None = None
+
+    @property
+    def network(self) -> Network:
+        """The public network of the policy."""
+        return self.policy.network
+
+    def save(
+        self, folder: str | os.PathLike[str], *, overwrite: bool = False, allow_not_private: bool = False
+    ) -> None:
+        """Write the release folder, whole or not at all.
+
+        overwrite : replace a release that is there
+        allow_not_private : a release without protecting noise (mechanism "none", seeded experiments) is refused
+            unless this says that it is meant
+        """
+        if not self.certificate.private and not allow_not_private:
+            raise ReleaseError(
+                f"this release is NOT PRIVATE (mechanism {self.certificate.mechanism}, noise {self.certificate.noise}), "
+                "so it is not written; pass allow_not_private=True if it will not be published"
+            )
+        write_release(
+            folder, self.policy, self.certificate, self.demand, self.noisy_counts, overwrite=overwrite
+        )
+
+    def __repr__(self) -> str:
+        if not self.certificate.private:
+            promise = "NOT PRIVATE"
+        else:
+            promise = f"epsilon {self.certificate.epsilon:g}, delta {self.certificate.delta:g}"
+        return f"Release({self.certificate.mechanism}, {promise}, {self.policy.summary()})"
+
+
+def load_release(folder: str | os.PathLike[str]) -> Release:
+    """Read a release folder; a damaged or incomplete one is refused with the reason."""
+    policy, certificate, demand, noisy_counts = read_release(folder)
+    return Release(policy, certificate, demand, noisy_counts)
