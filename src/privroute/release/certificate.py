@@ -22,6 +22,8 @@ ADJACENCY = {
         "counts its sensitivity is sqrt(2) times as large."
     )
 }
+_FRAME = ("days", "period_min", "expansion")
+_NUMBERS = ("epsilon", "delta", "rho", "sensitivity", "noise_scale", *_FRAME)
 _KINDS = {"data": ("trips", "simulated"), "noise": ("opendp", "seeded", "none")}
 
 
@@ -78,23 +80,23 @@ class Certificate:
         if set(given) != names:
             odd = sorted(set(given) ^ names)
             raise ReleaseError(f"the certificate lacks or does not know {', '.join(map(str, odd[:5]))}")
-        for name, known in _KINDS.items():
-            if given[name] not in known:
-                raise ReleaseError(f"the certificate's {name} is not one of {', '.join(known)}")
-        for name in ("epsilon", "delta", "rho", "sensitivity", "noise_scale"):
-            if given[name] is not None and not _is_number(given[name]):
-                raise ReleaseError(f"the certificate's {name} is not a number")
-        for name in ("days", "period_min", "expansion"):
-            if not _is_number(given[name]):
-                raise ReleaseError(f"the certificate's {name} is not a number")
-        for name in ("unit", "adjacency", "mechanism", "budget"):
-            if not isinstance(given[name], str):
-                raise ReleaseError(f"the certificate's {name} is not a text")
+        for name, value in given.items():
+            _check_field(name, value)
         certificate = cls(**given)
         if private != certificate.private:
             raise ReleaseError("the certificate calls itself private where its noise is not, or the other way round")
         return certificate
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _check_field(name: str, value: object) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if name in _KINDS:
+        good, wanted = value in _KINDS[name], f"one of {', '.join(_KINDS[name])}"
+    elif name in _NUMBERS:
+        good, wanted = number or (value is None and name not in _FRAME), "a number"
+    elif name in ("options", "versions"):
+        good, wanted = isinstance(value, dict), "an object"
+    else:
+        good, wanted = isinstance(value, str) or (value is None and name.endswith("_date")), "a text"
+    if not good:
+        raise ReleaseError(f"the certificate's {name} is not {wanted}")

@@ -1,4 +1,4 @@
-"""The release folder: release.json, nodes.parquet, links.parquet, routes.parquet and, where there is one, demand.parquet.
+"""The release folder: release.json, nodes.parquet, links.parquet, routes.parquet and perhaps demand.parquet.
 
 Tables have GMNS column names, so that pandas, Polars and DuckDB open them as they are. A folder is written beside its
 place and renamed, so that it is whole or not there; reading checks every file against its checksum.
@@ -95,7 +95,9 @@ def read_release(
         certificate = Certificate.from_dict(manifest["certificate"])
         network = _read_network(place, manifest["network"])
         policy, pairs = _read_policy(place, network)
-        demand, counts = _read_demand(place, pairs, certificate) if "demand.parquet" in manifest["sha256"] else (None, None)
+        demand, counts = (
+            _read_demand(place, pairs, certificate) if "demand.parquet" in manifest["sha256"] else (None, None)
+        )
     except (PrivrouteError, pa.ArrowException, KeyError, TypeError, ValueError, OSError) as problem:
         raise ReleaseError(f"{place} is not a release that can be read: {problem}") from None
     return policy, certificate, demand, counts

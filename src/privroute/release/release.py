@@ -42,9 +42,7 @@ class Release:
         """The public network of the policy."""
         return self.policy.network
 
-    def save(
-        self, folder: str | os.PathLike[str], *, overwrite: bool = False, allow_not_private: bool = False
-    ) -> None:
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False, allow_not_private: bool = False) -> None:
         """Write the release folder, whole or not at all.
 
         overwrite : replace a release that is there
@@ -53,12 +51,10 @@ class Release:
         """
         if not self.certificate.private and not allow_not_private:
             raise ReleaseError(
-                f"this release is NOT PRIVATE (mechanism {self.certificate.mechanism}, noise {self.certificate.noise}), "
-                "so it is not written; pass allow_not_private=True if it will not be published"
+                f"this release is NOT PRIVATE (mechanism {self.certificate.mechanism}, noise {self.certificate.noise}) "
+                "and is not written; pass allow_not_private=True if it will not be published"
             )
-        write_release(
-            folder, self.policy, self.certificate, self.demand, self.noisy_counts, overwrite=overwrite
-        )
+        write_release(folder, self.policy, self.certificate, self.demand, self.noisy_counts, overwrite=overwrite)
 
     def __repr__(self) -> str:
         if not self.certificate.private:

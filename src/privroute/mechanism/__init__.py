@@ -1,0 +1,1 @@
+"""From a history and a guarantee to a release."""

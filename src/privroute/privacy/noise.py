@@ -1,0 +1,77 @@
+"""The only source of noise that protects anyone: OpenDP's discrete Gaussian, from the system's entropy, without a seed.
+
+OpenDP does not check data against the domain it was told, so shapes and types are checked here before anything is
+drawn. Experiments pass another object of the same form, and their certificates say "seeded".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import opendp.prelude as dp
+
+from privroute.errors import NoiseError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from privroute.release.certificate import NoiseKind
+
+__all__ = ["LARGEST_VALUE", "Noise", "OpenDPNoise"]
+
+dp.enable_features("contrib")
+
+# Sums beyond this would leave no room for noise before 64-bit integers saturate.
+LARGEST_VALUE = 2**62
+
+
+class Noise(Protocol):
+    """What a mechanism needs of a source of noise."""
+
+    @property
+    def kind(self) -> NoiseKind:
+        """What the certificate says of it."""
+        ...
+
+    def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+        """Return values + Z with Z_i independent discrete Gaussian: P[Z_i = z] ∝ exp(−z² / (2 scale²))."""
+        ...
+
+
+class OpenDPNoise:
+    """Noise from OpenDP. It has no seed and no state: nobody can repeat or predict a draw."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> NoiseKind:
+        """Only this kind is private."""
+        return "opendp"
+
+    def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+        """Return values + discrete Gaussian noise; the measurement is the one whose map `calibration` reads."""
+        checked = check_integers(values)
+        measurement = gaussian_on_integers(scale)
+        noisy = np.array(measurement(checked.tolist()), dtype=np.int64)
+        if noisy.shape != checked.shape:
+            raise NoiseError("OpenDP returned another number of values than it was given; nothing is released")
+        return noisy
+
+
+def gaussian_on_integers(scale: float) -> dp.Measurement:
+    """OpenDP's discrete Gaussian on integer vectors with ℓ2 distance; its map is the guarantee."""
+    if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
+        raise NoiseError(f"the noise scale is {scale!r}; it must be positive and finite")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
+    return dp.m.make_gaussian(*space, scale=float(scale))
+
+
+def check_integers(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Refuse whatever is not a vector of int64 with room for noise; says nothing of the values themselves."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.int64 or values.ndim != 1:
+        kind = getattr(values, "dtype", type(values).__name__)
+        raise NoiseError(f"noise on counts needs a vector of int64, not {kind}; nothing was released")
+    if values.size and (values.min() < -LARGEST_VALUE or values.max() > LARGEST_VALUE):
+        raise NoiseError("the counts are too large for 64-bit integers with noise; nothing was released")
+    return values
