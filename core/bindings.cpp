@@ -36,5 +36,6 @@ NB_MODULE(_core, module) {
     module.doc() = "Compiled kernels of privroute; each has a readable twin in privroute.flows.reference.";
     module.def("pair_costs", &privroute::pair_costs, "tail"_a, "head"_a, "no_through"_a, "cost"_a, "origin"_a,
                "destination"_a);
+    privroute::bind_assignment(module);
     privroute::bind_policy(module);
 }

@@ -5,6 +5,7 @@
 
 namespace privroute {
 
+void bind_assignment(nanobind::module_& module);
 void bind_policy(nanobind::module_& module);
 
 }  // namespace privroute

@@ -51,7 +51,8 @@ class GravityModel:
 
     def margins(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Row and column totals of a value per pair."""
-        return np.bincount(self.origin, values) * 1.0, np.bincount(self.destination, values) * 1.0
+        rows, columns = np.bincount(self.origin, values), np.bincount(self.destination, values)
+        return rows.astype(np.float64), columns.astype(np.float64)
 
     def balanced(
         self, theta: float, rows: NDArray[np.float64], columns: NDArray[np.float64], steps: int = _BALANCING_STEPS

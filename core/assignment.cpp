@@ -1,0 +1,270 @@
+#include "assignment.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "bush_solver.hpp"
+#include "policy_extraction.hpp"
+#include "reduction.hpp"
+
+namespace privroute {
+namespace {
+
+// Says whether to go on: time, and the caller's wish, which is asked ten times a second.
+class Watch {
+public:
+    explicit Watch(const AssignmentOptions& options) : options_(options) {}
+
+    bool go_on() {
+        if (stopped_) return false;
+        const double now = seconds();
+        if (now > options_.time_limit) {
+            status_ = Status::time_limit;
+            stopped_ = true;
+        } else if (options_.progress && now >= next_) {
+            next_ = now + 0.1;
+            if (!options_.progress(iteration, gap, now)) {
+                status_ = Status::interrupted;
+                stopped_ = true;
+            }
+        }
+        return !stopped_;
+    }
+    [[nodiscard]] double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+    [[nodiscard]] Status status() const { return status_; }
+
+    int iteration = 0;
+    double gap = std::numeric_limits<double>::infinity();
+
+private:
+    const AssignmentOptions& options_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    double next_ = 0.1;
+    bool stopped_ = false;
+    Status status_ = Status::converged;
+};
+
+// Pairs grouped by origin: those of group g are order[start[g] .. start[g + 1]).
+struct OriginGroups {
+    std::vector<std::int32_t> order;
+    std::vector<std::size_t> start{0};
+
+    OriginGroups(std::span<const Node> origin, std::size_t nodes) : order(origin.size()) {
+        std::vector<std::size_t> next(nodes + 1, 0);
+        for (const Node v : origin) ++next[static_cast<std::size_t>(v) + 1];
+        for (std::size_t v = 0; v < nodes; ++v) {
+            if (next[v + 1] > 0) start.push_back(start.back() + next[v + 1]);
+            next[v + 1] += next[v];
+        }
+        for (std::size_t pair = 0; pair < origin.size(); ++pair)
+            order[next[origin[pair]]++] = static_cast<std::int32_t>(pair);
+    }
+    [[nodiscard]] std::size_t size() const { return start.size() - 1; }
+    [[nodiscard]] std::span<const std::int32_t> pairs(std::size_t group) const {
+        return std::span(order).subspan(start[group], start[group + 1] - start[group]);
+    }
+};
+
+class Run {
+public:
+    Run(const AssignmentProblem& problem, const AssignmentOptions& options)
+        : problem_(problem),
+          options_(options),
+          watch_(options),
+          reduction_(reduce(problem.network, problem.origin, problem.destination, problem.demand)),
+          given_(given_flow()),
+          solver_(reduction_, traffic(), problem.demand, std::max(options.threads, 1)),
+          groups_(problem.origin, problem.network.nodes()) {}
+
+    Assignment solve(const PolicyView& earlier) {
+        result_.unreachable_pair = solver_.start(problem_.network.links(), earlier);
+        if (result_.unreachable_pair >= 0) return std::move(result_);
+        // The certificate is computed from the policy, with its own rounding: if it misses the goal, aim lower.
+        double goal = options_.gap;
+        for (int attempt = 0; attempt < 4; ++attempt, goal *= 0.3) {
+            result_.status = iterate(goal);
+            extract();
+            if (result_.relative_gap <= options_.gap) result_.status = Status::converged;
+            if (result_.status != Status::converged || result_.relative_gap <= options_.gap) return std::move(result_);
+        }
+        result_.status = Status::stalled;
+        return std::move(result_);
+    }
+
+private:
+    // Routed flow on links where there is no choice, by network link.
+    [[nodiscard]] std::vector<double> given_flow() const {
+        std::vector<double> flow(problem_.network.links(), 0.0);
+        for (std::size_t pair = 0; pair < problem_.demand.size(); ++pair) {
+            const ReducedTrip& trip = reduction_.trips[pair];
+            if (trip.first >= 0) flow[trip.first] += problem_.demand[pair];
+            if (trip.last >= 0) flow[trip.last] += problem_.demand[pair];
+        }
+        return flow;
+    }
+
+    [[nodiscard]] Traffic traffic() const {
+        std::vector<CostCurve> curves;
+        std::vector<double> fixed;
+        curves.reserve(reduction_.original.size());
+        fixed.reserve(reduction_.original.size());
+        for (const Link link : reduction_.original) {
+            curves.emplace_back(problem_.latency, link, options_.criterion);
+            fixed.push_back(problem_.background[link] + given_[link]);
+        }
+        return {std::move(curves), std::move(fixed)};
+    }
+
+    // Alternates between renewing and equilibrating the bushes until the gap is at most `goal`.
+    Status iterate(double goal) {
+        constexpr int patience = 150;  // iterations without progress by a tenth
+        constexpr int passes = 3;
+        double best = std::numeric_limits<double>::infinity(), before = best;
+        int since_best = 0;
+        while (true) {
+            const double gap = watch_.gap = note_progress(solver_.renew());
+            if (gap <= goal) return Status::converged;
+            if (gap < 0.9 * best) {
+                best = gap;
+                since_best = 0;
+            } else if (++since_best >= patience) {
+                return Status::stalled;
+            }
+            if (watch_.iteration >= options_.max_iterations) return Status::iteration_limit;
+            if (!watch_.go_on()) return watch_.status();
+            ++watch_.iteration;
+            const bool slow = gap > 0.5 * before;
+            before = gap;
+            // Differences far below the gap can wait; but if nothing moves, none is too small to matter.
+            const double tolerance = since_best < 5 ? std::max(0.01 * std::min(gap, 1.0), 1e-15) : 1e-15;
+            if (slow) solver_.remember();
+            for (int pass = 0; pass < passes; ++pass)
+                if (!solver_.equilibrate(tolerance, [this] { return watch_.go_on(); })) break;
+            if (slow) solver_.extrapolate();
+        }
+    }
+
+    // Adds a row to the report; returns the relative gap.
+    double note_progress(const BushCost& cost) {
+        const Traffic& traffic = solver_.traffic();
+        std::vector<double> flow = given_;
+        for (std::size_t e = 0; e < flow.size(); ++e) flow[e] += problem_.background[e];
+        for (std::size_t e = 0; e < reduction_.original.size(); ++e) flow[reduction_.original[e]] = traffic.flow[e];
+        double given_cost = 0.0, objective = 0.0;
+        for (std::size_t e = 0; e < flow.size(); ++e) {
+            objective += problem_.latency.objective(e, flow[e], options_.criterion);
+            if (given_[e] > 0.0)
+                given_cost += given_[e] * CostCurve(problem_.latency, e, options_.criterion).at(flow[e]).cost;
+        }
+        const double shortest = cost.shortest + given_cost;
+        const double gap = cost.excess > 0.0 ? cost.excess / shortest : 0.0;
+        result_.report.push_back({watch_.iteration, gap, objective, watch_.seconds()});
+        return gap;
+    }
+
+    // Fills policy, flows and gap.
+    void extract() {
+        solver_.rebalance();
+        result_.iterations = watch_.iteration;
+        const std::size_t sources = reduction_.sources.size(), pairs = problem_.demand.size();
+        PolicyAssembly assembly(pairs, sources + 1 + groups_.size());
+        route_demand(assembly);
+
+        result_.link_flow.assign(problem_.network.links(), 0.0);
+        for (std::size_t pair = 0; pair < pairs; ++pair) {
+            assembly.for_each_path(pair, [&](double probability, std::span<const Link> links) {
+                const double rate = problem_.demand[pair] * probability;
+                for (const Link link : links) result_.link_flow[link] += rate;
+            });
+        }
+        double total = 0.0;
+        result_.objective = 0.0;
+        std::vector<double> cost(problem_.network.links());
+        for (std::size_t link = 0; link < cost.size(); ++link) {
+            const double y = problem_.background[link] + result_.link_flow[link];
+            cost[link] = CostCurve(problem_.latency, link, options_.criterion).at(y).cost;
+            total += result_.link_flow[link] * cost[link];
+            result_.objective += problem_.latency.objective(link, y, options_.criterion);
+        }
+        const double shortest = route_rest(assembly, cost);
+        result_.relative_gap = total > shortest ? total / shortest - 1.0 : 0.0;
+        result_.policy = assembly.finish();
+    }
+
+    // Paths of the pairs with demand: the splits of their bush, or the links that were given.
+    void route_demand(PolicyAssembly& assembly) {
+        const std::size_t sources = reduction_.sources.size();
+        // Below 1e-15 it is rounding; but where a curve starts with infinite slope no flow is too small to be felt.
+        const double negligible = solver_.traffic().any_steep ? 0.0 : 1e-15;
+        std::vector<BushPaths> paths(static_cast<std::size_t>(std::max(options_.threads, 1)),
+                                     BushPaths(reduction_, negligible));
+        parallel_for(sources, options_.threads, [&](std::size_t worker, std::size_t s) {
+            paths[worker].use(solver_.bushes()[s]);
+            PolicyAssembly::Chunk& chunk = assembly.chunk(s);
+            for (const std::int32_t pair : solver_.pairs_of()[s]) {
+                const std::size_t first = chunk.paths();
+                paths[worker].write(reduction_.trips[pair], chunk);
+                assembly.assign(pair, s, first);
+            }
+        });
+        PolicyAssembly::Chunk& chunk = assembly.chunk(sources);
+        for (std::size_t pair = 0; pair < problem_.demand.size(); ++pair) {
+            const ReducedTrip& trip = reduction_.trips[pair];
+            const bool same = problem_.origin[pair] == problem_.destination[pair];
+            if (!same && (!(problem_.demand[pair] > 0.0) || trip.source >= 0)) continue;
+            const std::size_t first = chunk.paths();
+            chunk.add(1.0, trip.first, {}, trip.last);
+            assembly.assign(pair, sources, first);
+        }
+    }
+
+    // Paths of the pairs without demand: shortest at the final costs. Returns the cost of all demand on shortest paths.
+    double route_rest(PolicyAssembly& assembly, const std::vector<double>& cost) {
+        const Graph& network = problem_.network;
+        std::vector<ShortestPaths> searches(static_cast<std::size_t>(std::max(options_.threads, 1)),
+                                            ShortestPaths(network));
+        std::vector<double> shortest(groups_.size(), 0.0);
+        parallel_for(groups_.size(), options_.threads, [&](std::size_t worker, std::size_t group) {
+            const auto pairs = groups_.pairs(group);
+            ShortestPaths& search = searches[worker];
+            search.run(cost, problem_.origin[pairs[0]]);
+            const std::size_t index = reduction_.sources.size() + 1 + group;
+            PolicyAssembly::Chunk& chunk = assembly.chunk(index);
+            std::vector<Link> path;
+            for (const std::int32_t pair : pairs) {
+                const Node to = problem_.destination[pair];
+                if (problem_.demand[pair] > 0.0) {
+                    shortest[group] += problem_.demand[pair] * search.distance[to];
+                } else if (search.incoming[to] >= 0) {
+                    path.clear();
+                    for (Node v = to; search.incoming[v] >= 0; v = network.tail[search.incoming[v]])
+                        path.push_back(search.incoming[v]);
+                    const std::size_t first = chunk.paths();
+                    chunk.add(1.0, -1, path, -1);
+                    assembly.assign(pair, index, first);
+                }
+            }
+        });
+        return std::accumulate(shortest.begin(), shortest.end(), 0.0);
+    }
+
+    const AssignmentProblem& problem_;
+    const AssignmentOptions& options_;
+    Watch watch_;
+    Reduction reduction_;
+    std::vector<double> given_;
+    BushSolver solver_;
+    OriginGroups groups_;
+    Assignment result_;
+};
+
+}  // namespace
+
+Assignment assign(const AssignmentProblem& problem, const AssignmentOptions& options, const PolicyView& earlier) {
+    return Run(problem, options).solve(earlier);
+}
+
+}  // namespace privroute

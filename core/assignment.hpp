@@ -1,0 +1,65 @@
+// System optimum and Wardrop equilibrium, as link flows and as a policy for every pair.
+//
+//     optimum:      minimise  sum_e y_e f_e(y_e)
+//     equilibrium:  minimise  sum_e int_0^{y_e} f_e
+//     over          y = background + sum_w demand_w x_w,   x_w a unit flow from origin to destination of pair w
+//
+// Solved by a variant of Algorithm B (Dial 2006) on the reduced graph (reduction.hpp): one bush per source; in turn the
+// bushes are renewed (bush_update.hpp) and equilibrated (equilibration.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "graph.hpp"
+#include "latency.hpp"
+#include "policy.hpp"
+
+namespace privroute {
+
+enum class Status : std::uint8_t { converged, iteration_limit, time_limit, interrupted, stalled };
+
+struct AssignmentProblem {
+    const Graph& network;
+    const Latency& latency;
+    std::span<const double> background;  // by link
+    std::span<const Node> origin;        // by pair
+    std::span<const Node> destination;
+    std::span<const double> demand;
+};
+
+struct AssignmentOptions {
+    Criterion criterion = Criterion::optimum;
+    double gap = 1e-8;  // relative: TSTT / SPTT - 1
+    int max_iterations = 1000;
+    double time_limit = std::numeric_limits<double>::infinity();  // seconds
+    int threads = 1;
+    // Called now and then with (iteration, gap, seconds) from the thread that solves; false stops.
+    std::function<bool(int, double, double)> progress;
+};
+
+struct ReportRow {
+    int iteration;
+    double gap;
+    double objective;
+    double seconds;
+};
+
+struct Assignment {
+    Status status = Status::converged;
+    int iterations = 0;
+    double relative_gap = 0.0;  // of policy times demand, with shortest paths sought afresh
+    double objective = 0.0;
+    std::vector<double> link_flow;  // policy times demand, without background
+    std::vector<ReportRow> report;
+    Policy policy;                       // a pair without any path has no entry
+    std::int32_t unreachable_pair = -1;  // a pair with demand but no path; then nothing else is set
+};
+
+// `earlier`: a policy for the same pairs to start from, or empty spans.
+Assignment assign(const AssignmentProblem& problem, const AssignmentOptions& options, const PolicyView& earlier = {});
+
+}  // namespace privroute
