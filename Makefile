@@ -6,12 +6,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 
-.PHONY: demo test lint bench docs clean
+SANITIZED := build/sanitized/privroute
+
+.PHONY: demo test lint sanitize bench docs clean
 
 demo: $(VENV)/.run
 	$(BIN)/privroute demo
 
-test: $(VENV)/.test lint
+test: $(VENV)/.test lint sanitize
 	$(BIN)/pytest -n auto
 
 lint: $(VENV)/.test
@@ -20,11 +22,26 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
+# The compiled core under address and undefined-behaviour sanitizers, on the tests that drive it (without the largest
+# network, which would take long). Python's own allocations are not ours to check for leaks.
+sanitize: $(SANITIZED)/.built
+	PRIVROUTE_TEST_CORE=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
+	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  $(BIN)/pytest -q -p no:cacheprovider -k "not Chicago and not chicago and not ctrl_c" tests/policy tests/flows
+
+$(SANITIZED)/.built: $(VENV)/.test $(CORE)
+	@echo "Building the core with sanitizers"
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/sanitized . \
+	  --config-settings=cmake.define.PRIVROUTE_SANITIZE=ON --config-settings=build-dir=build/sanitize
+	$(BIN)/python -m zipfile -e build/sanitized/*.whl build/sanitized
+	@rm build/sanitized/*.whl && touch $@
+
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
-bench: $(VENV)/.test
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script --json || exit 1; done
+bench: $(VENV)/.bench
+	@for script in $(filter-out benchmarks/networks.py,$(wildcard benchmarks/*.py)); do \
+	  echo "== $$script"; $(BIN)/python $$script --json || exit 1; done
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -37,7 +54,8 @@ $(VENV)/.python:
 $(VENV)/.run: EXTRAS := all
 $(VENV)/.test: EXTRAS := test,lint
 $(VENV)/.docs: EXTRAS := docs
-$(VENV)/.run $(VENV)/.test $(VENV)/.docs: $(VENV)/.python $(CORE)
+$(VENV)/.bench: EXTRAS := all,bench
+$(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: $(VENV)/.python $(CORE)
 	@echo "Installing privroute[$(EXTRAS)] into $(VENV) (builds the compiled core, about a minute the first time)"
 	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]'
 	@touch $@

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if "PRIVROUTE_TEST_CORE" in os.environ:  # a folder with another build of the core, e.g. with sanitizers
+    path = next(Path(os.environ["PRIVROUTE_TEST_CORE"]).glob("_core*"))
+    spec = importlib.util.spec_from_file_location("privroute._core", path)
+    assert spec
+    assert spec.loader
+    sys.modules["privroute._core"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["privroute._core"])
 
 settings.register_profile(
     "privroute", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
