@@ -76,8 +76,9 @@ public:
           watch_(options),
           reduction_(reduce(problem.network, problem.origin, problem.destination, problem.demand)),
           given_(given_flow()),
-          solver_(reduction_, traffic(), problem.demand, std::max(options.threads, 1)),
-          groups_(problem.origin, problem.network.nodes()) {}
+          groups_(problem.origin, problem.network.nodes()),
+          threads_(useful_threads()),
+          solver_(reduction_, traffic(), problem.demand, threads_) {}
 
     Assignment solve(const PolicyView& earlier) {
         result_.unreachable_pair = solver_.start(problem_.network.links(), earlier);
@@ -95,6 +96,12 @@ public:
     }
 
 private:
+    // Starting a thread takes as long as some thousand labels, so small networks are solved by one.
+    [[nodiscard]] int useful_threads() const {
+        constexpr std::size_t worthwhile = 50'000;
+        return groups_.size() * problem_.network.nodes() < worthwhile ? 1 : std::max(options_.threads, 1);
+    }
+
     // Routed flow on links where there is no choice, by network link.
     [[nodiscard]] std::vector<double> given_flow() const {
         std::vector<double> flow(problem_.network.links(), 0.0);
@@ -199,9 +206,8 @@ private:
         const std::size_t sources = reduction_.sources.size();
         // Below 1e-15 it is rounding; but where a curve starts with infinite slope no flow is too small to be felt.
         const double negligible = solver_.traffic().any_steep ? 0.0 : 1e-15;
-        std::vector<BushPaths> paths(static_cast<std::size_t>(std::max(options_.threads, 1)),
-                                     BushPaths(reduction_, negligible));
-        parallel_for(sources, options_.threads, [&](std::size_t worker, std::size_t s) {
+        std::vector<BushPaths> paths(static_cast<std::size_t>(threads_), BushPaths(reduction_, negligible));
+        parallel_for(sources, threads_, [&](std::size_t worker, std::size_t s) {
             paths[worker].use(solver_.bushes()[s]);
             PolicyAssembly::Chunk& chunk = assembly.chunk(s);
             for (const std::int32_t pair : solver_.pairs_of()[s]) {
@@ -224,10 +230,9 @@ private:
     // Paths of the pairs without demand: shortest at the final costs. Returns the cost of all demand on shortest paths.
     double route_rest(PolicyAssembly& assembly, const std::vector<double>& cost) {
         const Graph& network = problem_.network;
-        std::vector<ShortestPaths> searches(static_cast<std::size_t>(std::max(options_.threads, 1)),
-                                            ShortestPaths(network));
+        std::vector<ShortestPaths> searches(static_cast<std::size_t>(threads_), ShortestPaths(network));
         std::vector<double> shortest(groups_.size(), 0.0);
-        parallel_for(groups_.size(), options_.threads, [&](std::size_t worker, std::size_t group) {
+        parallel_for(groups_.size(), threads_, [&](std::size_t worker, std::size_t group) {
             const auto pairs = groups_.pairs(group);
             ShortestPaths& search = searches[worker];
             search.run(cost, problem_.origin[pairs[0]]);
@@ -256,8 +261,9 @@ private:
     Watch watch_;
     Reduction reduction_;
     std::vector<double> given_;
-    BushSolver solver_;
     OriginGroups groups_;
+    int threads_;
+    BushSolver solver_;
     Assignment result_;
 };
 

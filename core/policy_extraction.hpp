@@ -2,6 +2,7 @@
 // paths.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>

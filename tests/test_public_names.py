@@ -37,13 +37,18 @@ def test_each_name_loads_and_is_documented(name: str) -> None:
 
 def test_exported_names_are_the_documented_ones() -> None:
     assert sorted(pr.__all__) == [
+        "Certificate",
+        "Counts",
+        "Daily",
         "Demand",
         "DemandHistory",
+        "Guarantee",
         "Latency",
         "Network",
         "Pairs",
         "PrivrouteError",
         "ROAD_CLASSES",
+        "Release",
         "RoadClass",
         "Route",
         "RoutingPolicy",
@@ -55,6 +60,9 @@ def test_exported_names_are_the_documented_ones() -> None:
         "draw_network",
         "free_flow_minutes",
         "from_networkx",
+        "gravity_demand",
+        "learn",
+        "load_release",
         "read_daily_od",
         "read_gmns",
         "read_od_csv",

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from privroute.history.daily_od import read_daily_od
     from privroute.history.demand_history import DemandHistory
     from privroute.history.simulate import simulate_days
+    from privroute.mechanism.gravity import gravity_demand
+    from privroute.mechanism.learn import learn
+    from privroute.mechanism.options import Counts, Daily
     from privroute.network.demand import Demand
     from privroute.network.draw import draw_network
     from privroute.network.geojson import write_geojson
@@ -35,15 +38,23 @@ if TYPE_CHECKING:
     from privroute.policy.decomposition import decompose
     from privroute.policy.routing_policy import Route, RoutingPolicy
     from privroute.policy.travel_time import TravelTimes, total_travel_time, travel_times, volume_over_capacity
+    from privroute.release.certificate import Certificate
+    from privroute.release.guarantee import Guarantee
+    from privroute.release.release import Release, load_release
 
 __all__ = [
     "ROAD_CLASSES",
+    "Certificate",
+    "Counts",
+    "Daily",
     "Demand",
     "DemandHistory",
+    "Guarantee",
     "Latency",
     "Network",
     "Pairs",
     "PrivrouteError",
+    "Release",
     "RoadClass",
     "Route",
     "RoutingPolicy",
@@ -55,6 +66,9 @@ __all__ = [
     "draw_network",
     "free_flow_minutes",
     "from_networkx",
+    "gravity_demand",
+    "learn",
+    "load_release",
     "read_daily_od",
     "read_gmns",
     "read_od_csv",
@@ -74,13 +88,18 @@ __all__ = [
 ]
 
 _HOME = {
+    "Certificate": "release.certificate",
+    "Counts": "mechanism.options",
+    "Daily": "mechanism.options",
     "Demand": "network.demand",
     "DemandHistory": "history.demand_history",
+    "Guarantee": "release.guarantee",
     "Latency": "network.latency",
     "Network": "network.network",
     "Pairs": "network.pairs",
     "PrivrouteError": "errors",
     "ROAD_CLASSES": "network.road_classes",
+    "Release": "release.release",
     "RoadClass": "network.road_classes",
     "Route": "policy.routing_policy",
     "RoutingPolicy": "policy.routing_policy",
@@ -92,6 +111,9 @@ _HOME = {
     "draw_network": "network.draw",
     "free_flow_minutes": "network.pairs",
     "from_networkx": "network.networkx_graph",
+    "gravity_demand": "mechanism.gravity",
+    "learn": "mechanism.learn",
+    "load_release": "release.release",
     "read_daily_od": "history.daily_od",
     "read_gmns": "network.gmns",
     "read_od_csv": "network.od_matrix",

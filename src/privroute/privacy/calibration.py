@@ -9,6 +9,7 @@ The guarantee of a release is always read from these maps for the scale that was
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import opendp.prelude as dp
 from opendp.mod import OpenDPException
@@ -37,6 +38,7 @@ def gaussian_epsilon(scale: float, sensitivity: float, delta: float) -> float:
     return float(epsilon)
 
 
+@lru_cache(maxsize=256)
 def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
     """Return the smallest scale (to one part in 1e9, from above) whose map is within (epsilon, delta).
 

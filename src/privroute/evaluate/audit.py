@@ -1,0 +1,154 @@
+"""An empirical lower bound on epsilon: how well somebody who sees releases can tell two neighbours apart.
+
+For (epsilon, delta)-privacy and every event E,  P[M(D') ∈ E] ≤ e^epsilon P[M(D) ∈ E] + delta, so
+
+    epsilon ≥ ln( (P[M(D') ∈ E] − delta) / P[M(D) ∈ E] ).
+
+Releases are made of two neighbours that differ in one request. The event "what was released for that pair is at least
+a threshold" has its threshold chosen on one set of releases; on a fresh set the two probabilities are bounded by
+Clopper and Pearson, each at half the false-alarm rate. If the mechanism keeps its promise the bound exceeds epsilon
+with at most that probability.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privroute.errors import InputError
+from privroute.history.demand_history import DemandHistory
+from privroute.network.latency import Latency
+from privroute.network.network import Network
+from privroute.network.pairs import Pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from privroute.release.guarantee import Guarantee
+    from privroute.release.release import Release
+
+__all__ = ["Audit", "audit", "clopper_pearson", "epsilon_lower_bound", "neighbours"]
+
+
+_FEWEST_RUNS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What the audit found.
+
+    epsilon_lower_bound : holds with confidence 1 − false_alarm
+    passed : the bound is not above the promise
+    """
+
+    guarantee: Guarantee
+    runs: int
+    threshold: float
+    false_alarm: float
+    epsilon_lower_bound: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the releases are compatible with the promise."""
+        return self.epsilon_lower_bound <= self.guarantee.epsilon
+
+
+def neighbours() -> tuple[Network, DemandHistory, DemandHistory]:
+    """A worst case: a pair nobody uses, and the same data with its one request, on a network of two roads."""
+    network = Network([0, 0, 1], [1, 1, 0], Latency.affine([1.0, 1.5, 1.0], 10.0), ["home", "work"])
+    pairs = Pairs([0, 1], [1, 0])
+    without = DemandHistory(pairs, [[0, 7], [0, 9]], period_min=60)
+    with_one = DemandHistory(pairs, [[1, 7], [0, 9]], period_min=60)
+    return network, without, with_one
+
+
+def audit(
+    learn: Callable[[Network, DemandHistory], Release],
+    guarantee: Guarantee,
+    *,
+    runs: int = 2000,
+    false_alarm: float = 1e-3,
+    progress: Callable[[int], object] | None = None,
+) -> Audit:
+    """Bound epsilon from below by `runs` releases of each neighbour, half of them to choose the threshold.
+
+    learn : makes a release of a network and a history, e.g. lambda n, h: privroute.learn(n, h, guarantee)
+    progress : called with the number of pairs of releases made
+    """
+    if runs < _FEWEST_RUNS:
+        raise InputError(f"runs is {runs}; an audit needs at least {_FEWEST_RUNS}")
+    network, without, with_one = neighbours()
+    seen = np.empty((2, runs))
+    for run in range(runs):
+        for row, history in zip(seen, (without, with_one), strict=True):
+            row[run] = _statistic(learn(network, history))
+        if progress is not None:
+            progress(run + 1)
+    half = runs // 2
+    threshold = _best_threshold(seen[0, :half], seen[1, :half], guarantee.delta)
+    bound = epsilon_lower_bound(seen[0, half:], seen[1, half:], threshold, guarantee.delta, false_alarm)
+    return Audit(guarantee, runs, threshold, false_alarm, bound)
+
+
+def epsilon_lower_bound(
+    without: NDArray[np.float64], with_one: NDArray[np.float64], threshold: float, delta: float, false_alarm: float
+) -> float:
+    """ln((p' − delta) / p) with p' bounded from below and p from above; 0 where that says nothing."""
+    low, _ = clopper_pearson(int(np.count_nonzero(with_one >= threshold)), with_one.size, false_alarm / 2)
+    _, high = clopper_pearson(int(np.count_nonzero(without >= threshold)), without.size, false_alarm / 2)
+    return max(0.0, math.log((low - delta) / high)) if low > delta and high > 0 else 0.0
+
+
+def clopper_pearson(hits: int, trials: int, alarm: float) -> tuple[float, float]:
+    """One-sided limits of a probability, below and above, each wrong with probability at most `alarm`.
+
+    The lower limit p solves P[Binomial(trials, p) ≥ hits] = alarm, the upper one P[Binomial(trials, p) ≤ hits] = alarm.
+    """
+    low = 0.0 if hits == 0 else _solve(lambda p: _upper_tail(hits, trials, p) - alarm)
+    high = 1.0 if hits == trials else _solve(lambda p: alarm - _upper_tail(trials - hits, trials, 1.0 - p))
+    return low, high
+
+
+def _upper_tail(hits: int, trials: int, p: float) -> float:
+    """P[Binomial(trials, p) ≥ hits]."""
+    k = np.arange(hits, trials + 1)
+    if p <= 0.0 or p >= 1.0:
+        return float(p >= 1.0 or hits == 0)
+    factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, trials + 1)))])
+    logs = factorial[trials] - factorial[k] - factorial[trials - k] + k * math.log(p) + (trials - k) * math.log1p(-p)
+    return float(np.exp(logs).sum())
+
+
+def _solve(rising: Callable[[float], float]) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if rising(middle) > 0:
+            high = middle
+        else:
+            low = middle
+    return (low + high) / 2
+
+
+def _best_threshold(without: NDArray[np.float64], with_one: NDArray[np.float64], delta: float) -> float:
+    """The threshold that promises most on these samples, with a margin of two standard errors."""
+    best, chosen = -math.inf, float(np.median(without))
+    for threshold in np.unique(np.concatenate([without, with_one])):
+        p_with, p_without = np.mean(with_one >= threshold), np.mean(without >= threshold)
+        low = p_with - 2 * math.sqrt(p_with * (1 - p_with) / with_one.size) - delta
+        high = p_without + 2 * math.sqrt(max(p_without * (1 - p_without), 1 / without.size) / without.size)
+        if low > 0 and math.log(low / high) > best:
+            best, chosen = math.log(low / high), float(threshold)
+    return chosen
+
+
+def _statistic(release: Release) -> float:
+    """What an adversary looks at: the released count of the rare pair, or else how its traffic is split."""
+    if release.noisy_counts is not None:
+        return float(release.noisy_counts[0])
+    return float(release.policy.expected(np.arange(1.0, release.network.links + 1))[0])
