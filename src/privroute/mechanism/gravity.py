@@ -8,6 +8,7 @@ It is fitted to totals that are public or already carry noise, so nothing here s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["GravityModel", "gravity_demand"]
 
 _FLATTEST, _STEEPEST = -1.0, 32.0  # θ is sought between these
-_BALANCING_STEPS = 200
+_BALANCING_STEPS = 100
 _SEARCH_STEPS = 30
-_BALANCED = 1e-8  # part of the traffic that may be in the wrong row in the end
+_BALANCED = 1e-6  # part of the traffic that may be in the wrong row in the end
 _FOUND = 1e-3  # the same during the search for θ, and the relative error of the mean minutes that ends it
+_USUAL_TRIP = 0.75  # mean minutes of a trip over the mean of all pairs, where nothing is known
 _FARTHEST = 50.0  # decay is at least exp(-50), so that no zone is cut off
 _LARGEST_FACTOR = 1e100
 
@@ -76,20 +78,24 @@ class GravityModel:
         if not (rows.sum() > 0 and columns.sum() > 0 and self.minutes.max() > 0):
             return self.balanced(0.0, rows, columns)
         columns = columns * (rows.sum() / columns.sum())
+        longest = float(self.minutes.max())
+        time, mean_time = self.minutes / longest, mean_minutes / longest
         factor = np.ones(columns.size)
 
         def excess(theta: float) -> float:
             """Mean minutes of the model less those wanted, relative; it falls with θ. Starts from the last factors."""
             nonlocal factor
             model, factor = self._scale(self._decay(theta), rows, columns, factor, _FOUND)
-            return float(model @ self.minutes) / float(model.sum()) / mean_minutes - 1.0
+            return float(model @ time) / float(model.sum()) / mean_time - 1.0
 
-        theta = _root(excess) if mean_minutes > 0 else _STEEPEST
+        theta = _root(excess) if mean_time > 0 else _STEEPEST
         return self._scale(self._decay(theta), rows, columns, factor, _BALANCED)[0]
 
     def fit(self, values: NDArray[np.float64], scale: float = 0.0) -> NDArray[np.float64]:
-        """(pairs,) model of counts with noise of this scale: their total, their row and column totals as far as these
-        stand out from the noise, and their mean minutes. Zero if the total is not positive.
+        """(pairs,) model of counts with noise of this scale, zero if their total is not positive.
+
+        It has their total, their mean minutes (as `with_mean`), and their row and column totals as far as these stand
+        out from the noise.
         """
         total = float(values.sum())
         if not total > 0:
@@ -98,7 +104,9 @@ class GravityModel:
             _steadied(sums, np.bincount(ends), total, scale)
             for sums, ends in zip(self.margins(values), (self.origin, self.destination), strict=True)
         )
-        return self.with_mean(float(values @ self.minutes) / total, rows, columns)
+        longest = max(float(self.minutes.max()), np.finfo(np.float64).tiny)
+        mean_minutes = float(values @ (self.minutes / longest)) / total * longest
+        return self.with_mean(mean_minutes, rows, columns)
 
     def _decay(self, theta: float) -> NDArray[np.float64]:
         """exp(−θ t / t̄) up to a factor that balancing takes out again."""
@@ -148,8 +156,12 @@ def gravity_demand(
     model = GravityModel.of(network, pairs)
     rows = _sizes("sends", sends, network, pairs.origin)
     columns = _sizes("receives", sends if receives is None else receives, network, pairs.destination)
-    target = 0.75 * float(model.minutes.mean()) if mean_minutes is None else float(mean_minutes)
+    target = _USUAL_TRIP * float(model.minutes.mean()) if mean_minutes is None else float(mean_minutes)
+    if not 0 <= target < math.inf:
+        raise DemandError(f"mean_minutes is {mean_minutes!r}; pass the mean free-flow minutes of a trip")
     shape = model.with_mean(target, rows, columns)
+    if not shape.sum() > 0:
+        raise DemandError("no pair joins a zone that sends to one that receives; check sends and receives")
     return Demand(pairs, shape * (total_per_min / shape.sum()))
 
 
@@ -186,10 +198,8 @@ def _root(excess: Callable[[float], float]) -> float:
     return theta
 
 
-def _steadied(
-    sums: NDArray[np.float64], pairs: NDArray[np.intp], total: float, scale: float
-) -> NDArray[np.float64]:
-    """Totals of zones ≥ 0 that sum to `total`: drawn towards an even spread, the more the less they stand out from noise.
+def _steadied(sums: NDArray[np.float64], pairs: NDArray[np.intp], total: float, scale: float) -> NDArray[np.float64]:
+    """Totals ≥ 0 of zones that sum to `total`: drawn towards an even spread, the more the less they exceed the noise.
 
     Empirical Bayes: a zone with n pairs has noise n·scale², and the spread between zones is what exceeds that.
     """
@@ -202,7 +212,7 @@ def _steadied(
 
 
 def _quotient(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """wanted / found, zero where nothing was found; bounded, since totals that no model meets drive it on and on."""
+    """The factors wanted / found, zero where nothing was found; bounded, since totals that no model meets drive them on."""
     quotient = np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 1.0 / _LARGEST_FACTOR)
     return np.minimum(quotient, _LARGEST_FACTOR)
 

@@ -3,9 +3,9 @@
 Clipping at zero invents traffic: on a large network most pairs have few trips, and half of their noise is positive.
 Instead pairs are put into bins of like expected demand (a gravity model fitted to the noisy counts). Within a bin the
 smallest positive counts pay for the negative ones, so the bin keeps its noisy total, in which the noise has averaged
-out, and counts well above the noise stay as they are. Then a share of the gravity model is mixed in, the larger the
-more of what the counts say is noise; so no pair is left without demand, and where the noise drowns everything else
-the gravity model remains.
+out, and counts well above the noise stay as they are. A bin with a negative total is paid for by the smallest bins.
+Then a share of the gravity model is mixed in, the larger the more of what the counts say is noise: pairs without a
+count get some demand too, and where the noise drowns everything else the gravity model remains.
 
 Everything here is post-processing of released integers, the scale of their noise and public data. Compared with other
 ways in docs/nonnegative.md.
@@ -28,12 +28,14 @@ __all__ = ["gravity_bins", "nonnegative_counts", "settle", "share_of_counts"]
 def nonnegative_counts(
     model: GravityModel, noisy: NDArray[np.int64], scale: float, *, bins: int, smallest_bin: int
 ) -> NDArray[np.float64]:
-    """(pairs,) counts ≥ 0 from counts with noise of this scale; zero where the noisy total is not positive."""
+    """(pairs,) counts ≥ 0 with the same total from counts with noise of this scale; zero if the total is not positive."""
     values = noisy.astype(np.float64)
     expected = model.fit(values, scale)
+    members = gravity_bins(expected, bins=bins, smallest_bin=smallest_bin)
+    totals = settle(np.array([values[one].sum() for one in members]))
     settled = np.zeros_like(values)
-    for members in gravity_bins(expected, bins=bins, smallest_bin=smallest_bin):
-        settled[members] = settle(values[members])
+    for one, total in zip(members, totals, strict=True):
+        settled[one] = settle(values[one], total)
     share = share_of_counts(values, expected, settled, scale)
     return share * settled + (1.0 - share) * expected
 
@@ -44,20 +46,25 @@ def gravity_bins(expected: NDArray[np.float64], *, bins: int, smallest_bin: int)
     return np.array_split(np.argsort(expected, kind="stable"), count)
 
 
-def settle(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Let the smallest positive values pay for the negative ones, so that the total stays; all zero if it is not > 0.
+def settle(values: NDArray[np.float64], total: float | None = None) -> NDArray[np.float64]:
+    """Let the smallest positive values pay for the negative ones: the largest stay as they are, up to a given total.
 
-    Values up to some level become zero and values above it stay; those at the level share what is left.
+    total : of the result; default: that of the values, or 0 if that is negative. At most the sum of the positive ones.
+
+    Values below some level become zero and values above it stay; those at the level share what is left.
     """
-    total = values.sum()
-    if not total > 0:
-        return np.zeros_like(values)
-    rising = np.sort(values)
-    paid = (np.cumsum(rising) > 0) & (rising > 0)
-    level = rising[np.argmax(paid)] if paid.any() else rising[-1]
-    kept = np.where(values > level, values, 0.0)
-    at_level = values == level
-    kept[at_level] = np.clip((total - kept.sum()) / np.count_nonzero(at_level), 0.0, level)
+    positive = np.maximum(values, 0.0)
+    falling = np.sort(positive)[::-1]
+    reached = np.cumsum(falling)
+    left = float(values.sum()) if total is None else float(total)
+    if not left > 0:
+        return np.zeros_like(positive)
+    if left >= reached[-1]:
+        return positive
+    level = falling[np.argmax(reached >= left)]
+    kept = np.where(positive > level, positive, 0.0)
+    at_level = positive == level
+    kept[at_level] = np.clip((left - kept.sum()) / np.count_nonzero(at_level), 0.0, level)
     return kept
 
 
