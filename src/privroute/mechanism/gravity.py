@@ -61,8 +61,7 @@ class GravityModel:
 
     def margins(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Row and column totals of a value per pair."""
-        rows, columns = np.bincount(self.origin, values), np.bincount(self.destination, values)
-        return rows.astype(np.float64), columns.astype(np.float64)
+        return _sums(self.origin, values), _sums(self.destination, values)
 
     def balanced(self, theta: float, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """(pairs,) g with this θ and the given totals ≥ 0, as nearly as the pairs allow; the rows tell the total."""
@@ -86,7 +85,8 @@ class GravityModel:
             """Mean minutes of the model less those wanted, relative; it falls with θ. Starts from the last factors."""
             nonlocal factor
             model, factor = self._scale(self._decay(theta), rows, columns, factor, _FOUND)
-            return float(model @ time) / float(model.sum()) / mean_time - 1.0
+            total = float(model.sum())
+            return float(model @ time) / total / mean_time - 1.0 if total > 0 else 0.0
 
         theta = _root(excess) if mean_time > 0 else _STEEPEST
         return self._scale(self._decay(theta), rows, columns, factor, _BALANCED)[0]
@@ -94,8 +94,8 @@ class GravityModel:
     def fit(self, values: NDArray[np.float64], scale: float = 0.0) -> NDArray[np.float64]:
         """(pairs,) model of counts with noise of this scale, zero if their total is not positive.
 
-        It has their total, their mean minutes (as `with_mean`), and their row and column totals as far as these stand
-        out from the noise.
+        It has their total and, as nearly as the pairs allow, their mean minutes and their row and column totals, these
+        as far as they stand out from the noise.
         """
         total = float(values.sum())
         if not total > 0:
@@ -106,7 +106,9 @@ class GravityModel:
         )
         longest = max(float(self.minutes.max()), np.finfo(np.float64).tiny)
         mean_minutes = float(values @ (self.minutes / longest)) / total * longest
-        return self.with_mean(mean_minutes, rows, columns)
+        model = self.with_mean(mean_minutes, rows, columns)
+        found = float(model.sum())
+        return model * (total / found) if found > 0 else np.full(model.size, total / model.size)
 
     def _decay(self, theta: float) -> NDArray[np.float64]:
         """exp(−θ t / t̄) up to a factor that balancing takes out again."""
@@ -129,11 +131,11 @@ class GravityModel:
         factor_out = np.zeros(rows.size)
         allowed = tolerance * rows.sum()
         for _ in range(_BALANCING_STEPS):
-            sent = np.bincount(self.origin, decay * factor_in[self.destination], rows.size)
+            sent = _sums(self.origin, decay * factor_in[self.destination], rows.size)
             if np.abs(factor_out * sent - rows).sum() <= allowed:
                 break
             factor_out = _quotient(rows, sent)
-            received = np.bincount(self.destination, decay * factor_out[self.origin], columns.size)
+            received = _sums(self.destination, decay * factor_out[self.origin], columns.size)
             factor_in = _quotient(columns, received)
         return factor_out[self.origin] * decay * factor_in[self.destination], factor_in
 
@@ -208,11 +210,16 @@ def _steadied(sums: NDArray[np.float64], pairs: NDArray[np.intp], total: float, 
     spread = max(float(np.mean((sums - even) ** 2 - noise)), 0.0)
     weight = spread / np.maximum(spread + noise, 1e-300)
     steady = settle(even + weight * (sums - even))
-    return steady * (total / steady.sum())
+    return np.asarray(steady * (total / steady.sum()))
+
+
+def _sums(ends: NDArray[np.intp], values: NDArray[np.float64], zones: int = 0) -> NDArray[np.float64]:
+    """Sum of the values at each end."""
+    return np.bincount(ends, values, zones).astype(np.float64, copy=False)
 
 
 def _quotient(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The factors wanted / found, zero where nothing was found; bounded, since totals that no model meets drive them on."""
+    """Factors wanted / found, zero where nothing was found; bounded, since totals that no model meets drive them on."""
     quotient = np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 1.0 / _LARGEST_FACTOR)
     return np.minimum(quotient, _LARGEST_FACTOR)
 

@@ -28,7 +28,10 @@ __all__ = ["gravity_bins", "nonnegative_counts", "settle", "share_of_counts"]
 def nonnegative_counts(
     model: GravityModel, noisy: NDArray[np.int64], scale: float, *, bins: int, smallest_bin: int
 ) -> NDArray[np.float64]:
-    """(pairs,) counts ≥ 0 with the same total from counts with noise of this scale; zero if the total is not positive."""
+    """(pairs,) counts ≥ 0 with the total of the noisy ones, or zero if that is negative.
+
+    scale : of the noise, standard deviation
+    """
     values = noisy.astype(np.float64)
     expected = model.fit(values, scale)
     members = gravity_bins(expected, bins=bins, smallest_bin=smallest_bin)
