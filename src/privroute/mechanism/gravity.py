@@ -117,7 +117,7 @@ class GravityModel:
             return np.ones(self.minutes.size)
         time = self.minutes / longest
         exponent = (-theta / time.mean()) * time
-        return np.exp(np.maximum(exponent - exponent.max(), -_FARTHEST))
+        return np.asarray(np.exp(np.maximum(exponent - exponent.max(), -_FARTHEST)))
 
     def _scale(
         self,
