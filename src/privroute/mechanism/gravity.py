@@ -65,18 +65,20 @@ class GravityModel:
 
     def balanced(self, theta: float, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """(pairs,) g with this θ and the given totals ≥ 0, as nearly as the pairs allow; the rows tell the total."""
-        if not (rows.sum() > 0 and columns.sum() > 0):
+        total = float(rows.sum())
+        if not (total > 0 and columns.sum() > 0):
             return np.zeros(self.minutes.size)
-        columns = columns * (rows.sum() / columns.sum())
-        return self._scale(self._decay(theta), rows, columns, np.ones(columns.size), _BALANCED)[0]
+        rows, columns = rows / total, columns / columns.sum()
+        return self._scale(self._decay(theta), rows, columns, np.ones(columns.size), _BALANCED)[0] * total
 
     def with_mean(
         self, mean_minutes: float, rows: NDArray[np.float64], columns: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """(pairs,) g with the given totals ≥ 0 and, as nearly as a θ in range allows, mean minutes of a trip."""
-        if not (rows.sum() > 0 and columns.sum() > 0 and self.minutes.max() > 0):
+        total = float(rows.sum())
+        if not (total > 0 and columns.sum() > 0 and self.minutes.max() > 0):
             return self.balanced(0.0, rows, columns)
-        columns = columns * (rows.sum() / columns.sum())
+        rows, columns = rows / total, columns / columns.sum()
         longest = float(self.minutes.max())
         time, mean_time = self.minutes / longest, mean_minutes / longest
         factor = np.ones(columns.size)
@@ -85,11 +87,11 @@ class GravityModel:
             """Mean minutes of the model less those wanted, relative; it falls with θ. Starts from the last factors."""
             nonlocal factor
             model, factor = self._scale(self._decay(theta), rows, columns, factor, _FOUND)
-            total = float(model.sum())
-            return float(model @ time) / total / mean_time - 1.0 if total > 0 else 0.0
+            found = float(model.sum())
+            return float(model @ time) / found / mean_time - 1.0 if found > 0 else 0.0
 
         theta = _root(excess) if mean_time > 0 else _STEEPEST
-        return self._scale(self._decay(theta), rows, columns, factor, _BALANCED)[0]
+        return self._scale(self._decay(theta), rows, columns, factor, _BALANCED)[0] * total
 
     def fit(self, values: NDArray[np.float64], scale: float = 0.0) -> NDArray[np.float64]:
         """(pairs,) model of counts with noise of this scale, zero if their total is not positive.
@@ -127,12 +129,14 @@ class GravityModel:
         factor_in: NDArray[np.float64],
         tolerance: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scale rows and columns in turn until the rows fit too; the model, and the factors of its columns."""
+        """Scale rows and columns in turn until the rows fit too: the model, and the factors of its columns.
+
+        rows, columns : their shares in the traffic, each summing to 1
+        """
         factor_out = np.zeros(rows.size)
-        allowed = tolerance * rows.sum()
         for _ in range(_BALANCING_STEPS):
             sent = _sums(self.origin, decay * factor_in[self.destination], rows.size)
-            if np.abs(factor_out * sent - rows).sum() <= allowed:
+            if np.abs(factor_out * sent - rows).sum() <= tolerance:
                 break
             factor_out = _quotient(rows, sent)
             received = _sums(self.destination, decay * factor_out[self.origin], columns.size)
