@@ -26,7 +26,8 @@ def nonnegative_counts(
 ) -> NDArray[np.float64]:
     """(pairs,) counts ≥ 0 whose total over each gravity bin is the bin's noisy total, or 0 where that is negative."""
     values = noisy.astype(np.float64)
-    expected = model.fit(values)
+    one_bin = bins == 1 or values.size < 2 * smallest_bin
+    expected = values if one_bin else model.fit(values)
     result = np.zeros_like(values)
     for members in gravity_bins(expected, bins=bins, smallest_bin=smallest_bin):
         result[members] = clip_to_total(values[members])
