@@ -39,3 +39,15 @@ def test_wrong_usage_is_explained(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert "Usage" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["[bold]x[/bold]", "[/nothing]", ":smile:", "a b " * 40])
+def test_paths_are_printed_as_they_are(tmp_path: Path, name: str) -> None:
+    done = run("demo", "--out", str(tmp_path / name))
+    assert done.returncode == 0, done.stderr
+    assert f"Picture: {tmp_path / name / 'sioux-falls.png'}\n" in done.stdout
+    (tmp_path / "taken").write_text("a file")
+    done = run("demo", "--out", str(tmp_path / "taken" / name))
+    assert done.returncode == 1
+    assert str(tmp_path / "taken" / name) in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 import privroute as pr
 from privroute.errors import InputError
@@ -20,7 +21,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
 
 
 def main() -> None:
@@ -28,13 +28,18 @@ def main() -> None:
     try:
         app()
     except pr.PrivrouteError as problem:
-        Console(stderr=True).print(f"[bold red]Error:[/] {problem}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(Text.assemble(("Error:", "bold red"), f" {problem}"), soft_wrap=True)
         sys.exit(1)
+
+
+def _say(text: str) -> None:
+    """Print as it is: paths and labels hold what users like, and are neither markup nor to be broken into lines."""
+    Console().print(Text(text), soft_wrap=True)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        console.print(f"privroute {pr.__version__}", highlight=False)
+        _say(f"privroute {pr.__version__}")
         raise typer.Exit
 
 
@@ -64,5 +69,4 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Pa
         title=f"Sioux Falls: {demand.total_per_min * 60:,.0f} trips per hour, discs by trips that start or end there",
     )
     positive = int((demand.rate_per_min > 0).sum())
-    console.print(f"{network}\n{len(demand.pairs)} pairs, {positive} with demand", highlight=False)
-    console.print(f"Picture: {picture}", highlight=False)
+    _say(f"{network}\n{len(demand.pairs)} pairs, {positive} with demand\nPicture: {picture}")
