@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 import privroute as pr
-from privroute.errors import InputError
+from privroute.cli.audit import audit
+from privroute.cli.demo import demo
+from privroute.cli.evaluate import evaluate
+from privroute.cli.inspect_release import inspect
+from privroute.cli.learn import learn
+from privroute.cli.plan import plan
+from privroute.cli.route import route
 
 __all__ = ["app", "main"]
 
@@ -52,21 +57,5 @@ def options(
     """Options of every command."""
 
 
-@app.command()
-def demo(out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("demo")) -> None:
-    """Draw the built-in network, Sioux Falls, with its demand."""
-    scenario = pr.sioux_falls()
-    network, demand = scenario.network, scenario.demand
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InputError(f"{out}: cannot be used as a folder ({problem.strerror}); pass another with --out") from None
-    picture = out / "sioux-falls.png"
-    pr.draw_network(
-        network,
-        picture,
-        demand=demand,
-        title=f"Sioux Falls: {demand.total_per_min * 60:,.0f} trips per hour, discs by trips that start or end there",
-    )
-    positive = int((demand.rate_per_min > 0).sum())
-    _say(f"{network}\n{len(demand.pairs)} pairs, {positive} with demand\nPicture: {picture}")
+for command in (demo, plan, learn, inspect, route, evaluate, audit):
+    app.command()(command)

@@ -82,6 +82,8 @@ def audit(
     """
     if runs < _FEWEST_RUNS:
         raise InputError(f"runs is {runs}; an audit needs at least {_FEWEST_RUNS}")
+    if not 0 < false_alarm < 1:
+        raise InputError(f"false_alarm is {false_alarm}; pass a probability between 0 and 1, for instance 0.001")
     network, without, with_one = neighbours()
     seen = np.empty((2, runs))
     for run in range(runs):

@@ -130,6 +130,8 @@ def gravity_demand(
         else:
             high = theta
     shape = model.balanced((low + high) / 2, rows, columns)
+    if not shape.sum() > 0:
+        raise DemandError("no pair joins a zone that sends trips to one that receives some; give more zones a size")
     return Demand(pairs, shape * (total_per_min / shape.sum()))
 
 
