@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -17,6 +17,9 @@ from privroute.cli.inspect_release import inspect
 from privroute.cli.learn import learn
 from privroute.cli.plan import plan
 from privroute.cli.route import route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["app", "main"]
 
@@ -57,5 +60,10 @@ def options(
     """Options of every command."""
 
 
+def _paragraphs(command: Callable[..., None]) -> str:
+    """The docstring with each paragraph as one line, so that the terminal's width breaks it."""
+    return "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
+
+
 for command in (demo, plan, learn, inspect, route, evaluate, audit):
-    app.command()(command)
+    app.command(help=_paragraphs(command))(command)

@@ -45,7 +45,7 @@ def audit(
     line("Passed: nothing contradicts the promise.", style="bold green")
     say(
         "One data set has a single trip between two zones that nobody else travels between, the other one has not; "
-        "whoever looks at the released count of that pair hardly does better than the promise allows. A test like this "
+        "whoever looks at the released count of that pair tells them apart no better than promised. A test like this "
         "finds gross faults, such as too little noise; it cannot prove that there are none, and its bound is far below "
         "the truth where runs are few. The proof is in docs/proofs."
     )

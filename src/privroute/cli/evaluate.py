@@ -11,6 +11,8 @@ from privroute.cli import inputs
 from privroute.cli.route import load
 from privroute.cli.terminal import line, percent, say, table, warn
 from privroute.errors import InputError
+from privroute.network.demand import check_expansion
+from privroute.network.pairs import OnUnreachable
 
 __all__ = ["evaluate"]
 
@@ -32,7 +34,6 @@ def evaluate(
     expansion: Annotated[
         float | None, typer.Option(help="With --private: vehicles for each trip. Default: the certificate's.")
     ] = None,
-    on_unreachable: inputs.UnreachableOption = "error",
     matrix: inputs.MatrixOption = None,
 ) -> None:
     """Compare a released policy with the optimum and with what needs no data.
@@ -40,22 +41,32 @@ def evaluate(
     Against the released demand by default, or a public demand file. With --private against private trips: the result
     is then exact, not protected, and only for the curator's eyes; it is never written to a file.
     """
+    from privroute.history.demand_history import check_period  # noqa: PLC0415 - the private side
+
     if demand is not None and private is not None:
         raise InputError("--demand and --private exclude each other; give one")
     options = {"--from": first, "--to": last, "--period-min": period_min, "--expansion": expansion}
     given = [option for option, value in options.items() if value is not None]
     if private is None and given:
         raise InputError(f"{given[0]} belongs to --private; leave it out")
+    if demand is None and matrix is not None:
+        raise InputError("--matrix belongs to --demand; leave it out")
     dates = None if private is None else inputs.check_dates(first, last)
     found = load(release)
+    certificate = found.certificate
+    # A release leaves pairs out only where its network joins them by no path and that was asked for.
+    on_unreachable: OnUnreachable = "drop" if len(found.policy.pairs) < _zone_pairs(found) else "error"
     if private is not None and dates is not None:
+        with inputs.spoken_as_options():
+            minutes = check_period(certificate.period_min if period_min is None else period_min)
+            vehicles = check_expansion(certificate.expansion if expansion is None else expansion)
         history = pr.read_daily_od(
             private,
             found.network,
             dates=dates,
-            period_min=found.certificate.period_min if period_min is None else period_min,
-            expansion=found.certificate.expansion if expansion is None else expansion,
-            on_unreachable="drop" if len(found.policy.pairs) < _zone_pairs(found) else "error",
+            period_min=minutes,
+            expansion=vehicles,
+            on_unreachable=on_unreachable,
         )
         warn("PRIVATE: what follows is computed from trips without protection. Do not publish it.")
         _show(found, history.mean, "PRIVATE, against the trips of these days", mark="PRIVATE ")

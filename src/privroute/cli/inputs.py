@@ -80,7 +80,7 @@ EpsilonOption = Annotated[
     float | None, typer.Option("--epsilon", help="How much may be revealed about one trip; 0.1 is strong.")
 ]
 DeltaOption = Annotated[
-    float | None, typer.Option("--delta", help="How often the bound may fail; far below one over the number of trips.")
+    float | None, typer.Option("--delta", help="Slack of the promise, a probability; far below one over the trips.")
 ]
 FirstDayOption = Annotated[str | None, typer.Option("--from", metavar="DATE", help="First day, like 2026-03-02.")]
 LastDayOption = Annotated[str | None, typer.Option("--to", metavar="DATE", help="Last day, included.")]
@@ -94,6 +94,8 @@ _OPTIONS = {
     "on_unreachable='drop'": "--on-unreachable drop",
     "pass matrix= one of": "pass --matrix with one of",
     "read it with nodes=": "give the file with --nodes",
+    "period_min is ": "--period-min is ",
+    "expansion is ": "--expansion is ",
     " (pass check_total=False to read it as it is)": "",
 }
 

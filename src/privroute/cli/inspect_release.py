@@ -9,7 +9,7 @@ from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, say, say_json
 from privroute.release.explanation import explain, odds_factor
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "routes_in_words"]
 
 
 def inspect(
@@ -50,7 +50,7 @@ def inspect(
                 say(sentence, bullet=True)
     heading("What is in it")
     say(f"{network.nodes:,} nodes, {network.links:,} links, {network.zones.size:,} zones.", bullet=True)
-    say(f"Routes: {size}.", bullet=True)
+    say(f"Routes: {routes_in_words(found.policy)}.", bullet=True)
     say(_demand(found), bullet=True)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
     say(f"Budget: {certificate.budget}. Made with {versions or 'versions not named'}.", bullet=True)
@@ -61,3 +61,12 @@ def _demand(found: pr.Release) -> str:
         return "No demand: only the routes were released."
     kind = "with noise, released with the routes" if found.certificate.private else "NOT PRIVATE"
     return f"Demand: {found.demand.total_per_min * 60:,.0f} vehicles per hour in all ({kind})."
+
+
+def routes_in_words(policy: pr.RoutingPolicy) -> str:
+    """The size of a policy."""
+    size = policy.summary()
+    return (
+        f"{size.pairs:,} pairs, {size.paths:,} routes ({size.mean_paths:.2f} for a pair, at most {size.most_paths}), "
+        f"{size.mean_links:.1f} links each"
+    )

@@ -7,9 +7,11 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
+from privroute.cli.inspect_release import routes_in_words
 from privroute.cli.output import check_release_place
-from privroute.cli.terminal import line, say, warn
+from privroute.cli.terminal import line, on_terminal, say, warn
 from privroute.errors import GuaranteeError, InputError
+from privroute.network.demand import check_expansion
 
 __all__ = ["learn"]
 
@@ -49,14 +51,14 @@ def learn(
     anew: the promises of several releases from the same trips add up.
     """
     from privroute.history.demand_history import check_period  # noqa: PLC0415 - the private side
-    from privroute.network.demand import check_expansion  # noqa: PLC0415
 
     dates = inputs.check_dates(first, last)
     days = (dates[1] - dates[0]).days + 1
     guarantee = _guarantee(mechanism, epsilon, delta, allow_not_private=allow_not_private)
     chosen = _mechanism(mechanism, window, days)
-    check_period(period_min)
-    check_expansion(expansion)
+    with inputs.spoken_as_options():
+        check_period(period_min)
+        check_expansion(expansion)
     check_release_place(out, overwrite=overwrite)
     roads, _ = inputs.read_network(network, nodes=nodes, latency=latency, factor=factor, time_unit=time_unit)
     with inputs.spoken_as_options():
@@ -68,7 +70,7 @@ def learn(
     )
     trips, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
     line(f"PRIVATE, do not publish: {trips:,} trips counted, {empty:,} of {days:,} days without any", style="yellow")
-    release = pr.learn(roads, data, guarantee, chosen, progress=True)
+    release = pr.learn(roads, data, guarantee, chosen, progress=on_terminal())
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
 
     line(f"Released: {out}", style="bold")
@@ -76,8 +78,8 @@ def learn(
         warn("NOT PRIVATE: no noise was added. This release is for comparison only; do not publish it.")
         return
     say(
-        f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one trip; {release.policy.summary()}. The "
-        "budget of this data set is not tracked: releases from the same trips add up."
+        f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one trip; {routes_in_words(release.policy)}. "
+        "The budget of this data set is not tracked: releases from the same trips add up."
     )
     line(f"What it promises, and what it does not: privroute inspect {out}")
 

@@ -72,7 +72,7 @@ def plan(
         usual = _gravity(roads, zone_sizes, trips_per_hour, on_unreachable)
     if usual is None:
         raise InputError("a plan needs a public demand: give --prior, or --zone-sizes with --trips-per-hour")
-    with bar("Learning from simulated days", draws * (len(set(wanted)) + 1)) as done:
+    with bar("Learning from simulated days", draws * (len(set(wanted)) + 1)) as done, inputs.spoken_as_options():
         found = make_plan(
             roads,
             usual,

@@ -9,14 +9,17 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import chance, line, say_json, table, warn
+from privroute.errors import InputError
 
 __all__ = ["load", "route"]
 
 
 def route(
     release: inputs.ReleaseArgument,
-    origin: Annotated[str, typer.Argument(help="Where the trip starts: a zone as in the files.", show_default=False)],
-    destination: Annotated[str, typer.Argument(help="Where it ends.", show_default=False)],
+    origin: Annotated[
+        str, typer.Argument(metavar="ORIGIN", help="Where the trip starts: a zone as in the files.", show_default=False)
+    ],
+    destination: Annotated[str, typer.Argument(metavar="DESTINATION", help="Where it ends.", show_default=False)],
     sample: Annotated[
         int | None, typer.Option(min=1, max=10_000_000, help="Draw so many routes with their probabilities.")
     ] = None,
@@ -24,6 +27,8 @@ def route(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
 ) -> None:
     """Show the alternative routes of a pair with their probabilities and minutes, or draw among them."""
+    if seed is not None and sample is None:
+        raise InputError("--seed belongs to --sample; say how many routes to draw")
     found = load(release)
     network = found.network
     routes = found.policy.routes(origin, destination)

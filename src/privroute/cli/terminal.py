@@ -14,10 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from privroute.errors import ReleaseError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["bar", "chance", "heading", "line", "percent", "say", "say_json", "table", "warn"]
+__all__ = ["bar", "chance", "heading", "line", "on_terminal", "percent", "say", "say_json", "table", "warn"]
 
 console = Console()
 errors = Console(stderr=True)
@@ -43,7 +45,7 @@ def say(text: str, *, bullet: bool = False, style: str = "") -> None:
 
 def line(text: str, *, style: str = "") -> None:
     """Print one line whole, however long, so that paths and commands in it can be copied."""
-    console.print(Text(text, style=style), soft_wrap=True)
+    console.print(Text(_plain(text), style=style), soft_wrap=True)
 
 
 def heading(text: str) -> None:
@@ -54,23 +56,26 @@ def heading(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print a line on the error stream that nobody overlooks."""
-    errors.print(Text(text, style="bold red"), soft_wrap=True)
+    errors.print(Text(_plain(text), style="bold red"), soft_wrap=True)
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, left: Sequence[int] = (0,)) -> None:
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
     """Print rows under columns; `left` names the columns that are not numbers. Cells are texts, never markup."""
     line(title, style="bold")
     shown = Table(box=SIMPLE_HEAD, pad_edge=False)
     for position, name in enumerate(columns):
         shown.add_column(Text(name, style="bold"), justify="left" if position in left else "right", overflow="fold")
     for row in rows:
-        shown.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+        shown.add_row(*(Text(_plain(cell)) for cell in row))
     console.print(shown)
 
 
 def say_json(values: Any) -> None:
     """Print one JSON object."""
-    typer.echo(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
+    try:
+        typer.echo(json.dumps(values, indent=2, allow_nan=False))
+    except ValueError:
+        raise ReleaseError("there is a number in it that JSON cannot write; read it without --json") from None
 
 
 def percent(value: float) -> str:
@@ -92,6 +97,16 @@ def chance(value: float) -> str:
 def bar(text: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a bar on the error stream while this lasts; what it gives is called with how much is done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*columns, console=errors, transient=True, disable=not on_terminal()) as progress:
         task = progress.add_task(text, total=total)
         yield lambda done: progress.update(task, completed=done)
+
+
+def on_terminal() -> bool:
+    """Whether somebody watches the error stream, where bars are shown."""
+    return errors.is_terminal
+
+
+def _plain(text: str) -> str:
+    """The text without what would steer a terminal, or could not be written to one."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -56,10 +56,12 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     FigureCanvasAgg(figure)
     axes: Any = figure.add_subplot()
     epsilons = [row.epsilon for row in plan.rows]
+    low, high = [_drawn(row.low) for row in plan.rows], [_drawn(row.high) for row in plan.rows]
+    axes.vlines(epsilons, low, high, color=_COLOUR, alpha=0.5)
     axes.fill_between(
         epsilons,
-        [_drawn(row.low) for row in plan.rows],
-        [_drawn(row.high) for row in plan.rows],
+        low,
+        high,
         color=_COLOUR,
         alpha=0.2,
         linewidth=0,
