@@ -1,7 +1,7 @@
 """`privroute evaluate`: what a released policy costs travellers."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -12,7 +12,6 @@ from privroute.cli.route import load
 from privroute.cli.terminal import line, percent, say, table, warn
 from privroute.errors import InputError
 from privroute.network.demand import check_expansion
-from privroute.network.pairs import OnUnreachable
 
 __all__ = ["evaluate"]
 
@@ -55,7 +54,7 @@ def evaluate(
     found = load(release)
     certificate = found.certificate
     # A release leaves pairs out only where its network joins them by no path and that was asked for.
-    on_unreachable: OnUnreachable = "drop" if len(found.policy.pairs) < _zone_pairs(found) else "error"
+    on_unreachable: Literal["drop", "error"] = "drop" if len(found.policy.pairs) < _zone_pairs(found) else "error"
     if private is not None and dates is not None:
         with inputs.spoken_as_options():
             minutes = check_period(certificate.period_min if period_min is None else period_min)
