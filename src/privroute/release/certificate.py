@@ -95,7 +95,10 @@ def _check_field(name: str, value: object) -> None:
     elif name in _NUMBERS:
         below = 1 if name == "delta" else math.inf
         number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < below
-        good, wanted = number or (value is None and name not in _FRAME), "a positive number in its range"
+        good, wanted = (
+            number or (value is None and name not in _FRAME),
+            "a number " + ("between 0 and 1" if below == 1 else "above 0"),
+        )
     elif name in ("options", "versions"):
         good, wanted = isinstance(value, dict), "an object"
     else:
