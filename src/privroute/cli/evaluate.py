@@ -11,6 +11,7 @@ from privroute.cli import inputs
 from privroute.cli.route import load
 from privroute.cli.terminal import line, percent, say, table, warn
 from privroute.errors import InputError
+from privroute.network.checks import check_period
 from privroute.network.demand import check_expansion
 
 __all__ = ["evaluate"]
@@ -40,8 +41,6 @@ def evaluate(
     Against the released demand by default, or a public demand file. With --private against private trips: the result
     is then exact, not protected, and only for the curator's eyes; it is never written to a file.
     """
-    from privroute.history.demand_history import check_period  # noqa: PLC0415 - the private side
-
     if demand is not None and private is not None:
         raise InputError("--demand and --private exclude each other; give one")
     options = {"--from": first, "--to": last, "--period-min": period_min, "--expansion": expansion}

@@ -11,6 +11,7 @@ from privroute.cli.inspect_release import routes_in_words
 from privroute.cli.output import check_release_place
 from privroute.cli.terminal import line, on_terminal, say, warn
 from privroute.errors import GuaranteeError, InputError
+from privroute.network.checks import check_period
 from privroute.network.demand import check_expansion
 
 __all__ = ["learn"]
@@ -50,8 +51,6 @@ def learn(
     Everything public is checked before the private file is opened. Each run draws new noise and spends the guarantee
     anew: the promises of several releases from the same trips add up.
     """
-    from privroute.history.demand_history import check_period  # noqa: PLC0415 - the private side
-
     dates = inputs.check_dates(first, last)
     days = (dates[1] - dates[0]).days + 1
     guarantee = _guarantee(mechanism, epsilon, delta, allow_not_private=allow_not_private)
