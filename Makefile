@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 
 SANITIZED := build/sanitized/privroute
+BENCHMARKS := $(filter-out benchmarks/networks.py,$(wildcard benchmarks/*.py))
 
 .PHONY: demo test lint sanitize bench docs clean
 
@@ -40,7 +41,8 @@ docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench
-	@for script in $(filter-out benchmarks/networks.py,$(wildcard benchmarks/*.py)); do \
+	@$(if $(BENCHMARKS),,echo "there is nothing to run: no scripts in benchmarks/"; exit 1)
+	@for script in $(BENCHMARKS); do \
 	  echo "== $$script"; $(BIN)/python $$script --json || exit 1; done
 
 $(VENV)/.python:

@@ -102,9 +102,9 @@ def aequilibrae(scenario: pr.Scenario, gap: float) -> tuple[float, float, np.nda
 def peak_memory_mb(name: str) -> float:
     """Largest memory of a new process that reads the network and solves it to 1e-8."""
     script = (
-        "import sys, resource; sys.path.insert(0, sys.argv[1]); from networks import load; import privroute as pr;"
+        "import re, sys; sys.path.insert(0, sys.argv[1]); from networks import load; import privroute as pr;"
         "s = load(sys.argv[2]); pr.solve_optimum(s.network, s.demand, gap=1e-8);"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "print(re.search(r'VmHWM:\\s*(\\d+) kB', open('/proc/self/status').read())[1])"
     )
     here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - a text for the command line
     done = subprocess.run([sys.executable, "-c", script, here, name], capture_output=True, text=True, check=True)  # noqa: S603

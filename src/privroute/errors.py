@@ -12,7 +12,8 @@
     ├── NoiseError                       the noise cannot be drawn as the guarantee needs it; nothing was released
     └── MissingExtraError (also an ImportError)   an optional package is not installed
 
-Messages about private data (a history) carry positions and counts, never contents.
+Messages about private data (a history, a demand that may be its mean) carry positions and sizes, never contents. Such
+errors are raised outside `except`: what is caught there stays on the new error, `from None` or not.
 """
 
 from __future__ import annotations

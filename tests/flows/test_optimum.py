@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import privroute as pr
 from privroute.errors import DemandError, InputError
+from privroute.flows import reference_assignment
 
 # System-optimal vehicle-minutes per hour, on which three independent codes agree at gap 1e-12.
 ANCHORS = {
@@ -206,6 +207,34 @@ def quadratic_optimum(network: pr.Network, demand: pr.Demand) -> float:
     solver.solve()
     constant = float(background @ (network.free_flow_min + quadratic * background))
     return float(solver.result.info.primal_obj) * scale + constant
+
+
+@given(problems(), st.booleans())
+@settings(max_examples=40)
+def test_the_solver_agrees_with_its_readable_twin(case: tuple[pr.Network, pr.Demand], equilibrium: bool) -> None:
+    network, demand = case
+    solve = pr.solve_equilibrium if equilibrium else pr.solve_optimum
+    solution = solve(network, demand, gap=1e-10)
+    latency = network.latency
+    flow, reached = reference_assignment.assign(
+        network.tail,
+        network.head,
+        network.no_through.view(np.uint8),
+        latency.free_flow_min,
+        latency.b,
+        latency.capacity_per_min,
+        latency.power,
+        network.background_per_min,
+        demand.pairs.origin,
+        demand.pairs.destination,
+        demand.rate_per_min,
+        equilibrium=equilibrium,
+        gap=1e-9,
+    )
+    assert reached <= 1e-9
+    total = flow + network.background_per_min
+    objective = float(latency.integral(total).sum()) if equilibrium else float(total @ latency.time(total))
+    assert solution.objective == pytest.approx(objective, rel=1e-8)
 
 
 @given(problems(extreme=True))

@@ -38,7 +38,7 @@ def test_mean_divides_by_days_and_minutes_and_applies_the_expansion() -> None:
         ([[1], [2, 3]], {}, "cannot be read"),
         (np.zeros((0, 2), dtype=int), {}, "at least one"),
         ([[1, 2]], {"period_min": 0}, "positive number of minutes"),
-        ([[1, 2]], {"period_min": "60"}, "period_min is a str"),
+        ([[1, 2]], {"period_min": "60"}, "period_min is '60'; pass a positive number of minutes"),
         ([[1, 2]], {"dates": []}, "0 dates for 1 days"),
         ([[1, 2]], {"dates": ["2026-01-01"]}, "position 0 is a str"),
         ([[1, 2], [1, 2]], {"dates": [dt.date(2026, 1, 2)] * 2}, "give each day once"),
@@ -57,26 +57,65 @@ def test_messages_never_show_counts() -> None:
     assert "31337" not in repr(pr.DemandHistory(PAIRS, [[31337, 1]]))
 
 
-def test_daily_matrices_become_counts_by_date() -> None:
+class TestMatrices:
     network = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0, 1.0], 1.0), ["x", "y"])
-    first, second = dt.date(2026, 3, 2), dt.date(2026, 3, 3)
-    history = pr.DemandHistory.from_matrices(
-        network, {second: [[5, 1], [2, 5]], first: [[0, 3], [4, 0]]}, zones=["y", "x"]
+    first, second, fourth = dt.date(2026, 3, 2), dt.date(2026, 3, 3), dt.date(2026, 3, 5)
+
+    def test_the_number_of_days_is_that_of_the_public_range(self) -> None:
+        matrices = {self.second: [[5, 1], [2, 5]], self.first: [[0, 3], [4, 0]], self.fourth: [[0, 9], [9, 0]]}
+        history = pr.DemandHistory.from_matrices(
+            self.network, matrices, dates=("2026-03-03", dt.date(2026, 3, 4)), zones=["y", "x"]
+        )
+        assert history.dates == (self.second, dt.date(2026, 3, 4))
+        assert history.counts.tolist() == [[2, 1], [0, 0]]
+        empty = pr.DemandHistory.from_matrices(self.network, {}, dates=(self.first, self.fourth))
+        assert empty.counts.tolist() == [[0, 0]] * 4
+        with pytest.raises(HistoryError, match=r"need dates=\(first, last\)"):
+            pr.DemandHistory.from_matrices(self.network, matrices)
+
+    def test_a_sequence_has_one_matrix_for_each_day(self) -> None:
+        days = [[[0, 1], [2, 0]], [[0, 3], [4, 0]]]
+        assert pr.DemandHistory.from_matrices(self.network, days).counts.tolist() == [[1, 2], [3, 4]]
+        dated = pr.DemandHistory.from_matrices(self.network, iter(days), dates=(self.first, self.second))
+        assert dated.dates == (self.first, self.second)
+        with pytest.raises(HistoryError, match="4 dates for 2 days"):
+            pr.DemandHistory.from_matrices(self.network, days, dates=(self.first, self.fourth))
+
+    def test_period_and_expansion_are_kept(self) -> None:
+        history = pr.DemandHistory.from_matrices(self.network, [[[0, 6], [0, 0]]], period_min=3, expansion=10)
+        assert (history.period_min, history.expansion) == (3, 10)
+        assert history.mean.rate_per_min.tolist() == [20, 0]
+
+    @pytest.mark.parametrize(
+        ("matrices", "options", "message"),
+        [
+            ([[[0, 1], [2, 0]], [[0, 1]]], {}, "day 1: the matrix has shape"),
+            ([[[0, 1], [2, 0]], [[0], [1, 2]]], {}, "day 1: the matrix cannot be read as an array"),
+            ([[[0, 1], [2, 0]], [[0, 1], [-2, 0]]], {}, "first at day 1, position 2"),
+            ([[[0, 1.5], [2, 0]]], {}, "whole numbers"),
+            ([[[0]]], {"zones": ["x"]}, "cover 1 of the network's 2 zones"),
+            (5, {}, "matrices is a int; pass one matrix for each day"),
+            ({"2026-03-02": [[0, 1], [2, 0]]}, {}, "the key at position 0 is a str; use datetime.date"),
+            ({dt.date(2026, 3, 2): [[0, 1], [2, 0]], 5: []}, {}, "the key at position 1 is a int"),
+            ({dt.datetime(2026, 3, 2): []}, {}, "the key at position 0 is a datetime"),  # noqa: DTZ001 - refused
+            ({}, {"dates": 5}, "dates is 5; pass the first and the last day"),
+            ({}, {"dates": ("2026-03-02",)}, "pass the first and the last day"),
+            ({}, {"dates": (20260302, 20260303)}, "dates is 20260302; pass a datetime.date or a text"),
+        ],
     )
-    assert history.dates == (first, second)
-    assert history.counts.tolist() == [[4, 3], [2, 1]]
-    assert pr.DemandHistory.from_matrices(network, [[[0, 1], [2, 0]]]).counts.tolist() == [[1, 2]]
-    with pytest.raises(HistoryError, match="day 1: the matrix has shape"):
-        pr.DemandHistory.from_matrices(network, [[[0, 1], [2, 0]], [[0, 1]]])
-    with pytest.raises(HistoryError, match="first at day 1, position 2"):
-        pr.DemandHistory.from_matrices(network, [[[0, 1], [2, 0]], [[0, 1], [-2, 0]]])
-    with pytest.raises(HistoryError, match="cover 1 of the network's 2 zones"):
-        pr.DemandHistory.from_matrices(network, [[[0]]], zones=["x"])
+    def test_unusable_matrices_are_refused(self, matrices: Any, options: dict[str, Any], message: str) -> None:
+        if isinstance(matrices, dict):
+            options = {"dates": (self.first, self.second)} | options
+        with pytest.raises(HistoryError, match=message):
+            pr.DemandHistory.from_matrices(self.network, matrices, **options)
 
 
 class TestDailyFile:
     network = SCENARIO.network
-    text = "date,origin,destination,trips\n2026-03-02,1,2,5\n2026-03-04,2,1,7\n2026-03-04,2,1,1\n2026-04-09,1,2,3\n"
+    text = (
+        "date,origin,destination,trips\n2026-03-02,1,2,5\n2026-03-04,2,1,7\n2026-03-04,2,1,1\n2026-04-09,1,2,3\n"
+        "2026-03-01,1,2,100\n1999-12-31,2,1,100\n"
+    )
 
     def read(self, folder: Path, text: str, **options: Any) -> pr.DemandHistory:
         path = folder / "daily.csv"
@@ -91,6 +130,11 @@ class TestDailyFile:
         assert history.counts[:, position].tolist() == [[5, 0], [0, 0], [0, 8], [0, 0]]
         assert history.counts.sum() == 13
         assert not history.simulated
+
+    def test_period_and_expansion_are_kept(self, tmp_path: Path) -> None:
+        history = self.read(tmp_path, self.text, period_min=30, expansion=4)
+        assert (history.period_min, history.expansion) == (30, 4)
+        assert history.mean.total_per_min == pytest.approx(4 * 13 / (4 * 30))
 
     @pytest.mark.parametrize(
         ("old", "new"),
@@ -107,8 +151,19 @@ class TestDailyFile:
             self.read(tmp_path, "MARK,origin,destination,trips\n")
         assert "MARK" not in str(refused.value)
 
-    @pytest.mark.parametrize("dates", [("2026-03-05", "2026-03-02"), ("2026-03-02", "x"), ("0001-01-01", "9999-01-01")])
-    def test_unusable_ranges_are_refused(self, tmp_path: Path, dates: tuple[str, str]) -> None:
+    @pytest.mark.parametrize(
+        "dates",
+        [
+            ("2026-03-05", "2026-03-02"),
+            ("2026-03-02", "x"),
+            ("0001-01-01", "9999-01-01"),
+            ("2026-03-02",),
+            None,
+            5,
+            "ab",
+        ],
+    )
+    def test_unusable_ranges_are_refused(self, tmp_path: Path, dates: Any) -> None:
         with pytest.raises(HistoryError):
             self.read(tmp_path, self.text, dates=dates)
 
@@ -139,6 +194,18 @@ class TestSimulation:
         total = seen.total_per_min * 60 * 50 / 10
         assert abs(history.counts.sum() - total) < FALSE_ALARM_SD * np.sqrt(total)
         assert history.mean.total_per_min == pytest.approx(seen.total_per_min, rel=0.01)
+
+    def test_the_period_scales_the_counts(self) -> None:
+        history = pr.simulate_days(self.demand, days=50, seed=2, period_min=15)
+        total = self.demand.total_per_min * 15 * 50
+        assert history.period_min == 15
+        assert abs(history.counts.sum() - total) < FALSE_ALARM_SD * np.sqrt(total)
+
+    def test_common_factors_leave_the_mean_as_it_is(self) -> None:
+        days, spread = 4000, 0.6  # without the term −s²/2 the mean would be exp(s²/2) = 1.2 times as large
+        counts = pr.simulate_days(pr.Demand(PAIRS, [1e6, 0.0]), days=days, seed=5, day_sd=spread).counts[:, 0]
+        relative_sd = np.sqrt(np.expm1(spread**2) / days)  # of the mean of log-normal factors
+        assert counts.mean() / 6e7 == pytest.approx(1, abs=FALSE_ALARM_SD * relative_sd)
 
     def test_weekdays_drift_and_common_factors_shape_the_days(self) -> None:
         week = [1, 1, 1, 1, 1, 0.5, 0]

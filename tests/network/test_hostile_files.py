@@ -26,7 +26,7 @@ def damaged(text: str, chance: random.Random) -> bytes:
     """Cut, shuffle, splice, overwrite, or replace a file's bytes."""
     data = text.encode()
     for _ in range(chance.randint(1, 4)):
-        kind = chance.randrange(8)
+        kind = chance.randrange(9)
         at = chance.randrange(len(data) + 1)
         if kind == 0:
             data = data[:at]
@@ -47,9 +47,19 @@ def damaged(text: str, chance: random.Random) -> bytes:
         elif kind == 6:
             end = chance.randrange(len(data) + 1)
             data = data[: min(at, end)] + data[max(at, end) :]
+        elif kind == 7:
+            data = shuffled_columns(data, chance)
         else:
             data = data + data[at:]
     return data if chance.random() < 0.97 else chance.randbytes(chance.randint(0, 300))
+
+
+def shuffled_columns(data: bytes, chance: random.Random) -> bytes:
+    """The columns of a table in another order, and some rows cut short."""
+    rows = [line.split(b",") for line in data.split(b"\n")]
+    order = chance.sample(range(len(rows[0])), len(rows[0]))
+    moved = [[row[at] for at in order if at < len(row)] for row in rows]
+    return b"\n".join(b",".join(row[: chance.choice([None, None, None, -1])]) for row in moved)
 
 
 def two_zones(folder: Path) -> pr.Network:

@@ -62,7 +62,13 @@ def test_affine_factor_is_the_time_at_capacity() -> None:
     assert latency.time([5.0, 1.0]) == pytest.approx([9.0, 15.0])
 
 
-@given(ONE_LINK.filter(lambda curve: curve.power[0] >= 1 or curve.power[0] == 0), LOADS, numbers(0, 300))
+def has_bound(curve: pr.Latency) -> bool:
+    """Whether the slope of the marginal cost is finite, and neither it nor its parts vanish by rounding."""
+    constant = curve.power[0] * curve.b[0] * curve.free_flow_min[0] == 0
+    return bool(constant or (curve.power[0] >= 1 and min(curve.b[0], curve.free_flow_min[0]) > 1e-100))
+
+
+@given(ONE_LINK.filter(has_bound), LOADS, numbers(0, 300))
 def test_bounds_hold_for_every_flow_and_are_attained(latency: pr.Latency, load: float, ceiling: float) -> None:
     flow_max = load * latency.capacity_per_min[0]
     flows = np.linspace(0, flow_max, 2001)[:, None]
@@ -85,6 +91,55 @@ def test_a_ceiling_makes_the_bounds_finite_without_a_largest_flow() -> None:
         latency.marginal_slope_bound(np.inf)
     straight = pr.Latency.affine([4.0], [10.0])
     assert straight.marginal_slope_bound(np.inf) == pytest.approx([0.8])
+
+
+def test_without_flow_the_slope_at_zero_is_the_bound() -> None:
+    latency = pr.Latency(np.full(3, 2.0), np.full(3, 4.0), 1.0, [1.0, 2.0, 1.0])
+    assert latency.marginal_slope_bound(0.0, [np.inf, np.inf, 2.0]).tolist() == [1.0, 0.0, 0.0]
+    with pytest.raises(NetworkError, match="power 0.5 < 1"):
+        pr.Latency([1.0], [1.0], 1.0, 0.5).marginal_slope_bound(0.0)
+
+
+def test_a_ceiling_just_above_the_free_flow_time_keeps_its_digits() -> None:
+    latency = pr.Latency([0.3], [1.0], 0.15, 4.0)
+    ceiling = np.nextafter(0.3, 1.0)
+    meets = ((ceiling - 0.3) / (0.3 * 0.15 * 5)) ** 0.25
+    assert latency.marginal_slope_bound(np.inf, ceiling) == pytest.approx(
+        latency.marginal_slope([meets]), rel=1e-12, abs=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("curve", "flow_max"),
+    [
+        (pr.Latency([1e200], [1e-200], 1.0, 1.0), 1.0),  # too large
+        (pr.Latency([1e200], [1e-200], 1.0, 2.0), 1.0),
+        (pr.Latency([1e-200], [1e200], 1.0, 1.0), 1.0),  # too small
+        (pr.Latency([1e-200], [1e200], 1.0, 1.0), 0.0),
+        (pr.Latency([1.0], [1.0], 1.0, 4.0), 1e-200),
+    ],
+)
+def test_a_bound_that_rounds_to_infinity_or_zero_is_refused(curve: pr.Latency, flow_max: float) -> None:
+    with pytest.raises(NetworkError, match="link 0: the slope of the marginal cost is out of the range"):
+        curve.marginal_slope_bound(flow_max)
+
+
+EXTREME = st.sampled_from([0.0, 5e-324, 1e-300, 1e-3, 1.0, 7.0, 1e3, 1e300, 1.7e308])
+
+
+@given(EXTREME, EXTREME.filter(bool), EXTREME, EXTREME, st.sampled_from([0.0, 5e-324, 1.0, 1e200, 1.7e308, np.inf]))
+def test_no_curve_is_ever_not_a_number(c: float, k: float, b: float, p: float, flow: float) -> None:
+    latency = pr.Latency([c], [k], [b], [p])
+    for function in (latency.time, latency.marginal_cost, latency.marginal_slope, latency.integral):
+        assert function([flow])[0] >= 0
+
+
+def test_constant_links_take_any_flow() -> None:
+    latency = pr.Latency([0.0, 3.0, 3.0], [1e-300, 1e-300, 1e-300], [1.0, 0.0, 2.0], [4.0, 4.0, 0.0])
+    for flow in (1e10, np.inf):
+        assert latency.time(np.full(3, flow)).tolist() == [0, 3, 9]
+        assert latency.marginal_cost(np.full(3, flow)).tolist() == [0, 3, 9]
+        assert latency.integral(np.full(3, flow)).tolist() == [0, 3 * flow, 9 * flow]
 
 
 def test_constant_links_have_no_slope_whatever_the_flow() -> None:

@@ -41,7 +41,7 @@ def test_the_caller_cannot_change_a_network_afterwards() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tail": [0, 1, 3]}, r"tail: position 2 is outside 0 to 2 .*0-based"),
+        ({"tail": [0, 1, 3]}, r"tail: position 2 is outside 0 to 2; indices are 0-based"),
         ({"head": [1, -1, 0]}, "head: position 1 is outside"),
         ({"tail": [0.0, 1.0, 2.0]}, "tail has type float64; pass whole numbers"),
         ({"tail": [0, 1]}, "head has 3 links where tail has 2"),
@@ -63,7 +63,7 @@ def test_the_caller_cannot_change_a_network_afterwards() -> None:
         ({"background_per_min": [0.0, np.inf, 0.0]}, "background_per_min: position 1"),
         ({"coordinates": [[0, 0], [1, 1]]}, r"coordinates have shape \(2, 2\)"),
         ({"coordinates": [[0, 0], [1, 1], [np.nan, 1]]}, "1 nodes have no finite x and y .*index 2"),
-        ({"coordinates": "far"}, "coordinates cannot be read"),
+        ({"coordinates": "far"}, "coordinates has type <U3; pass real numbers"),
         ({"length_km": [1.0, 2.0]}, "length_km has 2 values"),
         ({"link_labels": ["a"]}, "link_labels has 1 labels where there are 3 links"),
         ({"tail": [], "head": [], "latency": pr.Latency.affine([], [])}, "at least one link"),
@@ -111,6 +111,8 @@ def test_with_latency_changes_the_curves_only() -> None:
     assert steeper.with_latency("affine", factor=2) == network
     with pytest.raises(NetworkError, match='pass "affine" or "bpr"'):
         network.with_latency("cubic")  # type: ignore[arg-type]
+    with pytest.raises(NetworkError, match="factor is no parameter of bpr curves; pass b, power"):
+        network.with_latency("bpr", factor=2)
 
 
 def test_degrees_are_told_from_metres() -> None:
@@ -182,6 +184,21 @@ class TestPairs:
         assert pairs.positions([2, 5, 1, 2], [9, 1, 5, 1]).tolist() == [1, 0, -1, 2]
         assert pr.Pairs([], []).positions([1], [2]).tolist() == [-1]
 
+    @pytest.mark.parametrize("wrong", [[2**32 + 2], [-1], [2.0], ["2"], [True], [[2]], [2, 2], [10**30]])
+    def test_positions_of_what_is_no_node_index_are_refused(self, wrong: Any) -> None:
+        pairs = pr.Pairs([5, 2, 2], [1, 9, 1])
+        with pytest.raises(DemandError):
+            pairs.positions(wrong, [9])
+        with pytest.raises(DemandError):
+            pairs.positions([2], wrong)
+
+    def test_more_pairs_than_memory_holds_are_refused_before_they_are_made(self) -> None:
+        nodes = 10_001
+        step = np.arange(nodes)
+        network = pr.Network(step, (step + 1) % nodes, pr.Latency.affine(np.ones(nodes), 1.0), range(nodes))
+        with pytest.raises(DemandError, match=r"10,001 zones make 100,010,000 pairs, .*zones= .*grid_km="):
+            pr.Pairs.of_zones(network)
+
     def test_pairs_by_label(self) -> None:
         network = line(node_labels=["a", 7, "c"])
         assert pr.Pairs.of_labels(network, ["c"], ["7"]) == pr.Pairs([2], [1])
@@ -197,6 +214,25 @@ class TestDemand:
         assert one.is_close(pr.Demand(self.pairs, [1.0, 2.0 + 1e-12]))
         assert not one.is_close(pr.Demand(self.pairs, [1.0, 2.1]))
         assert one.total_per_min == 3.0
+        assert one == pr.Demand(pr.Pairs([0, 1], [1, 0]), [1.0, 2.0])
+        assert one != pr.Demand(pr.Pairs([1, 0], [0, 1]), [1.0, 2.0])
+        assert one != pr.Demand(self.pairs, [1.0, 2.0], expansion=2)
+
+    def test_closeness_is_symmetric_and_sees_pairs_and_expansion(self) -> None:
+        low, high = pr.Demand(self.pairs, [0.0, 95.0]), pr.Demand(self.pairs, [0.0, 100.0])
+        assert low.is_close(high, relative=0.05)
+        assert high.is_close(low, relative=0.05)
+        assert not low.is_close(high, relative=0.049)
+        assert not high.is_close(low, relative=0.049)
+        assert not low.is_close(pr.Demand(self.pairs, [0.0, 95.0], expansion=2))
+        assert not low.is_close(pr.Demand(pr.Pairs([1, 0], [0, 1]), [0.0, 95.0]))
+
+    def test_the_printed_form_and_errors_show_no_rates(self) -> None:
+        shown = repr(pr.Demand(self.pairs, [31337.0, 1.0], expansion=2))
+        assert shown == "Demand(2 pairs, expansion 2)"
+        with pytest.raises(DemandError, match="rate_per_min: position 0 is not usable") as refused:
+            pr.Demand(self.pairs, [-31337.0, 1.0])
+        assert "31337" not in str(refused.value)
 
     def test_expansion_relates_traffic_to_what_a_fleet_sees(self) -> None:
         seen = pr.Demand.from_observed(self.pairs, [1.0, 2.0], expansion=10)

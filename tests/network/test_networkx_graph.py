@@ -172,6 +172,12 @@ def test_zones_are_the_marked_nodes_if_none_are_named() -> None:
     assert from_networkx(graph, zones=["a"]).zones.tolist() == [0]
 
 
+def test_a_graph_whose_nodes_are_all_marked_as_no_zones_is_refused() -> None:
+    graph = chain(*[{"travel_time": 1}] * 3, zone=False)
+    with pytest.raises(NetworkError, match=r"no node's zone is true; .*zones= or grid_km="):
+        from_networkx(graph)
+
+
 def test_zones_from_a_grid() -> None:
     graph = chain(*[{"travel_time": 1}] * 3)
     for key, (x, y) in zip("abcd", [(0, 0), (400, 500), (1500, 500), (1600, 500)], strict=True):
@@ -293,7 +299,12 @@ def test_unusable_arguments_are_named(options: dict[str, Any], message: str) -> 
         from_networkx(chain({"travel_time": 1}), **options)
 
 
-@pytest.mark.parametrize("crs", [4.5, ["EPSG:4326"], True, object])
+class BrokenSystem:
+    def to_string(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("crs", [4.5, ["EPSG:4326"], True, object, BrokenSystem()])
 def test_an_unusable_reference_system_is_refused(crs: object) -> None:
     graph = chain({"travel_time": 1})
     graph.graph["crs"] = crs

@@ -48,7 +48,11 @@ def test_maxspeed_is_read_in_every_form(maxspeed: object, kph: float) -> None:
     assert speed(maxspeed=maxspeed, highway="primary") == pytest.approx(kph, rel=1e-15)
 
 
-@pytest.mark.parametrize("rule", ["none", "signals", "variable", "national", "DE:urban", ["none", "signals"]])
+@pytest.mark.parametrize(
+    "rule",
+    ["none", "signals", "variable", "national", "implicit", "unposted", "DE:urban", "BE-VLG:rural", "GB:nsl_single"]
+    + [["none", "signals"], None, float("nan"), np.float32("nan"), [None, "none"]],
+)
 def test_a_rule_instead_of_a_limit_leaves_the_speed_to_the_table(rule: object) -> None:
     assert speed(maxspeed=rule, highway="motorway") == ROAD_CLASSES["motorway"].speed_kph
 
@@ -61,12 +65,19 @@ def test_speed_kph_comes_before_maxspeed_and_the_table_last() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["fast", "", "-30", "50 furlongs", 0, "0", -5, 1e9, None, float("nan"), True, ["50", None], [], HUGE, {}],
+    ["fast", "", "-30", "50 furlongs", 0, "0", -5, 1e9, True, ["50", "fast"], [], HUGE, {}],
 )
 @pytest.mark.parametrize("name", ["maxspeed", "speed_kph"])
 def test_an_unusable_speed_names_the_edge_and_the_remedy(name: str, value: object) -> None:
     with pytest.raises(NetworkError, match=rf"edge \('a', 'b', 0\): {name} is .*; .*leave the attribute out"):
         speed(**{name: value})
+
+
+def test_a_gap_among_limits_is_passed_over_but_a_speed_must_be_one() -> None:
+    assert speed(maxspeed=["50", None, "none"], highway="primary") == 50
+    for value in (None, float("nan"), "none", ["50", None]):
+        with pytest.raises(NetworkError, match=r"speed_kph is .*leave the attribute out"):
+            speed(speed_kph=value)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +90,8 @@ def test_lanes_are_read_in_every_form(lanes: object, count: float) -> None:
 
 @pytest.mark.parametrize(
     ("oneway", "count"),
-    [(True, 3), (False, 1.5), ("no", 1.5), ("yes", 3), ([False, True], 3), ([False, False], 1.5), (np.bool_(0), 1.5)],
+    [(True, 3), (False, 1.5), ("no", 1.5), ("yes", 3), ([False, True], 3), ([False, False], 1.5), (np.bool_(0), 1.5)]
+    + [("-1", 3), (-1, 3), ("reversible", 3), ("Alternating", 3), (["no", "-1"], 3)],
 )
 def test_lanes_of_a_two_way_road_are_shared_by_its_directions(oneway: object, count: float) -> None:
     assert osm_tags.lanes(edge(lanes="3", oneway=oneway)) == count
@@ -91,7 +103,7 @@ def test_unusable_lanes_name_the_edge_and_the_remedy(value: object) -> None:
         capacity(lanes=value)
 
 
-@pytest.mark.parametrize("value", ["maybe", None, float("nan"), 7, [True, None]])
+@pytest.mark.parametrize("value", ["maybe", None, float("nan"), 7, -2, [True, None], HUGE])
 def test_an_unusable_oneway_names_the_edge_and_the_remedy(value: object) -> None:
     with pytest.raises(NetworkError, match=r"edge \('a', 'b', 0\): oneway is .*; give True or False"):
         capacity(lanes=2, oneway=value)

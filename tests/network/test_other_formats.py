@@ -12,7 +12,10 @@ import h5py
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.network.strategies import networks
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+from tests.network.strategies import ANY_FINITE, networks
 
 import privroute as pr
 from privroute.errors import DemandError, FormatError, InputError
@@ -34,7 +37,7 @@ def gmns(folder: Path, *, nodes: str = NODES, links: str = LINKS, config: str | 
     return folder
 
 
-@given(networks())
+@given(networks(largest=ANY_FINITE) | networks())
 def test_a_network_written_as_gmns_reads_back_number_for_number(network: pr.Network) -> None:
     with tempfile.TemporaryDirectory() as folder:
         pr.write_gmns(network, folder)
@@ -97,9 +100,34 @@ def test_gmns_without_files_units_or_centroids_is_refused(tmp_path: Path) -> Non
     gmns(tmp_path, nodes=NODES.replace("2,1,0,", "1,1,0,"))
     with pytest.raises(FormatError, match="node_id 1 occurs before"):
         pr.read_gmns(tmp_path)
+    gmns(tmp_path, nodes=NODES.replace("2,1,0,", "2,,,"))
+    with pytest.raises(FormatError, match="node.csv, line 3: has no x_coord and y_coord, while 2 of 3 rows"):
+        pr.read_gmns(tmp_path)
+    timed = LINKS.replace("free_speed", "free_flow_min")
+    gmns(tmp_path, links=timed.replace("b,2,C,0,1.0", "b,2,C,0,"))
+    with pytest.raises(FormatError, match="link.csv, line 3: has no length, while 2 of 4 rows have it"):
+        pr.read_gmns(tmp_path)
+    assert pr.read_gmns(gmns(tmp_path, links=timed.replace(",length,", ",note,"))).length_km is None
+    gmns(tmp_path, nodes="x_coord,y_coord,node_id\n0,0,1\n1,0\n")
+    with pytest.raises(FormatError, match="node.csv, line 3: node_id is ''"):
+        pr.read_gmns(tmp_path)
     gmns(tmp_path)
     with pytest.raises(InputError, match="speed_unit is 'knots'"):
         pr.read_gmns(tmp_path, speed_unit="knots")
+    wrong: list[dict[str, Any]] = [{"length_unit": 3}, {"latency": "cubic"}, {"latency": []}]
+    for options in wrong:
+        with pytest.raises(InputError, match=r"(length_unit|latency) is .*; pass "):
+            pr.read_gmns(tmp_path, **options)
+        if "latency" in options:
+            with pytest.raises(InputError, match='latency is .*; pass "affine" or "bpr"'):
+                pr.sioux_falls(**options)
+
+
+def test_gmns_cells_that_are_no_finite_number_are_left_blank(tmp_path: Path) -> None:
+    network = pr.Network([0], [1], pr.Latency.bpr([1e-5], [1e308]), [1, 2], length_km=1e307)
+    pr.write_gmns(network, tmp_path)
+    assert "inf" not in (tmp_path / "link.csv").read_text()
+    assert pr.read_gmns(tmp_path) == network
 
 
 def test_geojson_has_links_zones_and_given_values(tmp_path: Path) -> None:
@@ -118,8 +146,19 @@ def test_geojson_has_links_zones_and_given_values(tmp_path: Path) -> None:
 
 def test_geojson_needs_coordinates_folders_and_finite_values(tmp_path: Path) -> None:
     network = pr.sioux_falls().network
-    with pytest.raises(InputError, match="76 finite numbers"):
-        pr.write_geojson(network, tmp_path / "x", link_values={"flow": [1.0]})
+    for values, message in [
+        ({"flow": [1.0]}, r"link_values\['flow'\] has 1 values where 76 are needed"),
+        ({"flow": [np.nan] * 76}, "every value must be finite"),
+        ({"flow": ["a"] * 76}, "pass real numbers"),
+        ({"flow": [[1.0], [2.0, 3.0]]}, "cannot be read as an array"),
+        ({5: np.ones(76)}, "link_values has the name 5"),
+        ({"link_id": np.ones(76)}, "link_values has the name 'link_id'; pass texts that are not"),
+        ({"to_node_id": np.ones(76)}, "link_values has the name 'to_node_id'"),
+        (np.ones(76), "link_values is a ndarray; pass a mapping"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            pr.write_geojson(network, tmp_path / "x", link_values=values)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(FormatError, match="cannot be written"):
         pr.write_geojson(network, tmp_path / "no" / "x")
     bare = pr.Network([0], [1], pr.Latency.affine([1.0], [1.0]), [1, 2])
@@ -127,6 +166,20 @@ def test_geojson_needs_coordinates_folders_and_finite_values(tmp_path: Path) -> 
         pr.write_geojson(bare, tmp_path / "x")
     with pytest.raises(InputError, match="no coordinates"):
         pr.draw_network(bare, tmp_path / "x.png")
+
+
+def test_geojson_names_a_reference_system_other_than_degrees(tmp_path: Path) -> None:
+    def written(crs: str | None, points: list[list[float]]) -> dict[str, Any]:
+        curves = pr.Latency.affine([1.0], [1.0])
+        network = pr.Network([0], [1], curves, [1, 2], coordinates=points, crs=crs)
+        pr.write_geojson(network, tmp_path / "x")
+        data: dict[str, Any] = json.loads((tmp_path / "x").read_text())
+        return data
+
+    metres = [[5e5, 4e6], [6e5, 4e6]]
+    assert written("EPSG:32633", metres)["crs"] == {"type": "name", "properties": {"name": "EPSG:32633"}}
+    assert "crs" not in written(None, metres)
+    assert "crs" not in written("epsg:4326", [[4.0, 52.0], [5.0, 52.0]])
 
 
 def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
@@ -148,6 +201,46 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 10_000
     with pytest.raises(InputError, match="cannot be written"):
         pr.draw_network(scenario.network, tmp_path / "a.unknown")
+
+
+def test_pictures_refuse_values_and_demands_that_do_not_fit(tmp_path: Path) -> None:
+    network = pr.sioux_falls().network
+    texts: Any = ["a"] * 76
+    ragged: Any = [[1.0], [2.0, 3.0]]
+    for values in (texts, ragged, [1.0], [np.inf] * 76):
+        with pytest.raises(InputError, match="link_values"):
+            pr.draw_network(network, tmp_path / "x.png", link_values=values)
+    with pytest.raises(DemandError, match="does not have"):
+        pr.draw_network(network, tmp_path / "x.png", demand=pr.Demand(pr.Pairs([0], [99]), [1.0]))
+    nothing: Any = 5
+    with pytest.raises(InputError, match="demand is a int"):
+        pr.draw_network(network, tmp_path / "x.png", demand=nothing)
+
+
+def test_discs_leave_each_other_free_and_the_picture_is_cropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    save = Figure.savefig
+
+    def keep(figure: Figure, *arguments: Any, **options: Any) -> None:
+        drawn.append(figure)
+        save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    scenario = pr.sioux_falls()
+    pr.draw_network(scenario.network, tmp_path / "x.png", demand=scenario.demand)
+    axes = drawn[0].axes[0]
+    discs = next(item for item in axes.collections if isinstance(item, PathCollection))
+    centre = axes.transData.transform(np.asarray(discs.get_offsets())) / drawn[0].dpi * 72
+    radius = np.sqrt(discs.get_sizes()) / 2
+    apart = np.hypot(*(centre[:, None] - centre[None]).transpose(2, 0, 1))
+    np.fill_diagonal(apart, np.inf)
+    assert (apart > radius[:, None] + radius[None]).all()
+    pixels = imread(tmp_path / "x.png")[:, :, :3].min(axis=2) < 1
+    rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
+    assert rows[-1] - rows[0] > 0.85 * pixels.shape[0]
+    assert columns[-1] - columns[0] > 0.85 * pixels.shape[1]
 
 
 class TestMatrices:
@@ -206,13 +299,29 @@ class TestMatrices:
         with pytest.raises(FormatError, match="no matrix under /data"):
             pr.read_omx(path, self.network)
         for values, message in [
-            (np.ones((3, 3)), "24 x 24 zones"),
+            (np.ones((3, 3)), r"has shape \(3, 3\) .*24 x 24 zones"),
             (np.full((24, 24), np.nan), "negative or not finite"),
-            (np.ones(24), "zones x zones"),
+            (np.ones(24), "24 x 24 zones"),
+            (np.ones((24, 24), dtype=complex), "type complex128"),
+            (np.ones((24, 24), dtype=bool), "type bool"),
+            (np.full((24, 24), b"1"), r"type \|S1"),
         ]:
             with h5py.File(path, "w") as file:
                 file["data/a"] = values
             with pytest.raises(FormatError, match=message):
+                pr.read_omx(path, self.network)
+
+    def test_shapes_are_checked_before_anything_is_read(self, tmp_path: Path) -> None:
+        path = tmp_path / "od.omx"
+        with h5py.File(path, "w") as file:  # a few bytes that declare a terabyte
+            file.create_dataset("data/a", shape=(400_000, 400_000), dtype="f8", chunks=(10, 10))
+        with pytest.raises(FormatError, match=r"shape \(400000, 400000\)"):
+            pr.read_omx(path, self.network)
+        for shape in [(400_000_000_000,), (24, 24), (23,)]:
+            with h5py.File(path, "w") as file:
+                file["data/a"] = self.matrix()
+                file.create_dataset("lookup/zone", shape=shape, dtype="i8", chunks=True)
+            with pytest.raises(FormatError, match="its (lookup|matrix) has shape"):
                 pr.read_omx(path, self.network)
 
     def test_matrices_by_label_leave_trips_within_zones_out(self) -> None:

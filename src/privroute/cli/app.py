@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 import privroute as pr
-from privroute.errors import InputError
+from privroute.cli.audit import audit
+from privroute.cli.demo import demo
+from privroute.cli.evaluate import evaluate
+from privroute.cli.inspect_release import inspect
+from privroute.cli.learn import learn
+from privroute.cli.plan import plan
+from privroute.cli.route import route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["app", "main"]
 
@@ -20,7 +29,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
 
 
 def main() -> None:
@@ -28,13 +36,18 @@ def main() -> None:
     try:
         app()
     except pr.PrivrouteError as problem:
-        Console(stderr=True).print(f"[bold red]Error:[/] {problem}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(Text.assemble(("Error:", "bold red"), f" {problem}"), soft_wrap=True)
         sys.exit(1)
+
+
+def _say(text: str) -> None:
+    """Print as it is: paths and labels hold what users like, and are neither markup nor to be broken into lines."""
+    Console().print(Text(text), soft_wrap=True)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        console.print(f"privroute {pr.__version__}", highlight=False)
+        _say(f"privroute {pr.__version__}")
         raise typer.Exit
 
 
@@ -47,22 +60,10 @@ def options(
     """Options of every command."""
 
 
-@app.command()
-def demo(out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("demo")) -> None:
-    """Draw the built-in network, Sioux Falls, with its demand."""
-    scenario = pr.sioux_falls()
-    network, demand = scenario.network, scenario.demand
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InputError(f"{out}: cannot be used as a folder ({problem.strerror}); pass another with --out") from None
-    picture = out / "sioux-falls.png"
-    pr.draw_network(
-        network,
-        picture,
-        demand=demand,
-        title=f"Sioux Falls: {demand.total_per_min * 60:,.0f} trips per hour, discs by trips that start or end there",
-    )
-    positive = int((demand.rate_per_min > 0).sum())
-    console.print(f"{network}\n{len(demand.pairs)} pairs, {positive} with demand", highlight=False)
-    console.print(f"Picture: {picture}", highlight=False)
+def _paragraphs(command: Callable[..., None]) -> str:
+    """The docstring with each paragraph as one line, so that the terminal's width breaks it."""
+    return "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
+
+
+for command in (demo, plan, learn, inspect, route, evaluate, audit):
+    app.command(help=_paragraphs(command))(command)

@@ -75,13 +75,15 @@ def audit(
     false_alarm: float = 1e-3,
     progress: Callable[[int], object] | None = None,
 ) -> Audit:
-    """Bound epsilon from below by `runs` releases of each neighbour, half of them to choose the threshold.
+    """Bound epsilon from below by `runs` releases of each neighbour, a quarter of them to choose the threshold.
 
     learn : makes a release of a network and a history, e.g. lambda n, h: privroute.learn(n, h, guarantee)
     progress : called with the number of pairs of releases made
     """
     if runs < _FEWEST_RUNS:
         raise InputError(f"runs is {runs}; an audit needs at least {_FEWEST_RUNS}")
+    if not 0 < false_alarm < 1:
+        raise InputError(f"false_alarm is {false_alarm}; pass a probability between 0 and 1, for instance 0.001")
     network, without, with_one = neighbours()
     seen = np.empty((2, runs))
     for run in range(runs):
@@ -89,9 +91,10 @@ def audit(
             row[run] = _statistic(learn(network, history))
         if progress is not None:
             progress(run + 1)
-    half = runs // 2
-    threshold = _best_threshold(seen[0, :half], seen[1, :half], guarantee.delta)
-    bound = epsilon_lower_bound(seen[0, half:], seen[1, half:], threshold, guarantee.delta, false_alarm)
+    first = runs // 4
+    fresh = runs - first
+    threshold = _best_threshold(seen[0, :first], seen[1, :first], guarantee.delta, fresh, false_alarm)
+    bound = epsilon_lower_bound(seen[0, first:], seen[1, first:], threshold, guarantee.delta, false_alarm)
     return Audit(guarantee, runs, threshold, false_alarm, bound)
 
 
@@ -135,13 +138,16 @@ def _solve(rising: Callable[[float], float]) -> float:
     return (low + high) / 2
 
 
-def _best_threshold(without: NDArray[np.float64], with_one: NDArray[np.float64], delta: float) -> float:
-    """The threshold that promises most on these samples, with a margin of two standard errors."""
+def _best_threshold(
+    without: NDArray[np.float64], with_one: NDArray[np.float64], delta: float, fresh: int, false_alarm: float
+) -> float:
+    """The threshold that, by these samples, will give the largest bound on `fresh` releases of each neighbour."""
+    errors = math.sqrt(2 * math.log(2 / false_alarm) / fresh)  # how far the limits will lie away, in deviations
     best, chosen = -math.inf, float(np.median(without))
     for threshold in np.unique(np.concatenate([without, with_one])):
-        p_with, p_without = np.mean(with_one >= threshold), np.mean(without >= threshold)
-        low = p_with - 2 * math.sqrt(p_with * (1 - p_with) / with_one.size) - delta
-        high = p_without + 2 * math.sqrt(max(p_without * (1 - p_without), 1 / without.size) / without.size)
+        p_with, p_without = float(np.mean(with_one >= threshold)), float(np.mean(without >= threshold))
+        low = p_with - errors * math.sqrt(p_with * (1 - p_with)) - delta
+        high = p_without + errors * math.sqrt(p_without * (1 - p_without)) + errors**2 / 2
         if low > 0 and math.log(low / high) > best:
             best, chosen = math.log(low / high), float(threshold)
     return chosen

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from privroute.network.pairs import Pairs
     from privroute.policy.routing_policy import RoutingPolicy
 
-__all__ = ["Baseline", "Comparison", "free_flow_policy", "gravity_policy", "uniform_policy"]
+__all__ = [
+    "Baseline",
+    "Comparison",
+    "free_flow_policy",
+    "gravity_policy",
+    "policies_without_data",
+    "uniform_policy",
+]
 
 _GAP = 1e-11
 
@@ -76,3 +83,12 @@ def gravity_policy(network: Network, demand: Demand) -> RoutingPolicy:
     receives = np.bincount(demand.pairs.destination, demand.rate_per_min, network.nodes)[network.zones]
     model = gravity_demand(network, demand.pairs, sends, receives, total_per_min=demand.total_per_min)
     return solve_optimum(network, model).policy
+
+
+def policies_without_data(network: Network, demand: Demand) -> dict[str, RoutingPolicy]:
+    """What can be done without any trip, by name; `demand` gives the public sizes and the total."""
+    return {
+        "gravity model of zone sizes": gravity_policy(network, demand),
+        "equal demand for all pairs": uniform_policy(network, demand.pairs, demand.total_per_min),
+        "fastest paths, empty roads": free_flow_policy(network, demand.pairs),
+    }

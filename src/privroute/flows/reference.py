@@ -15,15 +15,19 @@ __all__ = ["decompose", "expected_values", "first_fault", "gather_paths", "load_
 _MASK = (1 << 64) - 1
 
 
-def shortest_paths(
+def shortest_tree(
     tail: NDArray[np.int32],
     head: NDArray[np.int32],
     no_through: NDArray[np.uint8],
     cost: NDArray[np.float64],
     source: int,
-) -> NDArray[np.float64]:
-    """(nodes,) cost of the cheapest path from `source`; links leaving a no-through node are open to its own trips."""
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(nodes,) cost of the cheapest path from `source` and its last link, -1 where there is none.
+
+    Links that leave a no-through node are open to its own trips only.
+    """
     distance = np.full(no_through.size, np.inf)
+    incoming = np.full(no_through.size, -1)
     distance[source] = 0.0
     queue = [(0.0, source)]
     while queue:
@@ -34,8 +38,9 @@ def shortest_paths(
             candidate = reached + cost[link]
             if candidate < distance[head[link]]:
                 distance[head[link]] = candidate
+                incoming[head[link]] = link
                 heapq.heappush(queue, (candidate, int(head[link])))
-    return distance
+    return distance, incoming
 
 
 def pair_costs(
@@ -47,7 +52,7 @@ def pair_costs(
     destination: NDArray[np.int32],
 ) -> NDArray[np.float64]:
     """(pairs,) cost of the cheapest path of each pair, infinite where there is none."""
-    trees = {int(o): shortest_paths(tail, head, no_through, cost, int(o)) for o in np.unique(origin)}
+    trees = {int(o): shortest_tree(tail, head, no_through, cost, int(o))[0] for o in np.unique(origin)}
     return np.array([trees[int(o)][d] for o, d in zip(origin, destination, strict=True)])
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.errors import HistoryError
+from privroute.history.dates import DayRange, days_between, read_date
 from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
 from privroute.network.pairs import OnUnreachable, Pairs
-from privroute.network.text_files import read_table
+from privroute.network.text_files import column_names, read_table
 
 if TYPE_CHECKING:
     import os
@@ -19,14 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["read_daily_od"]
 
-_LONGEST_RANGE_DAYS = 20_000
-
 
 def read_daily_od(
     path: str | os.PathLike[str],
     network: Network,
     *,
-    dates: tuple[dt.date | str, dt.date | str],
+    dates: DayRange,
     date: str = "date",
     origin: str = "origin",
     destination: str = "destination",
@@ -42,22 +39,19 @@ def read_daily_od(
 
     Messages name lines, never what stands in them.
     """
-    first, last = (_day(end) for end in dates)
-    if not dt.timedelta(0) <= last - first <= dt.timedelta(days=_LONGEST_RANGE_DAYS):
-        raise HistoryError(f"the range {first} to {last} is empty or longer than {_LONGEST_RANGE_DAYS:,} days")
-    days = [first + dt.timedelta(days=day) for day in range((last - first).days + 1)]
+    days = days_between(dates)
+    names = column_names(date=date, origin=origin, destination=destination, trips=trips)
     pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
     node = {str(network.node_labels[zone]): int(zone) for zone in network.zones}
-    names = [date.lower(), origin.lower(), destination.lower(), trips.lower()]
     table = read_table(path, private=True)
     table.require(*names)
     counts = np.zeros((len(days), len(pairs)), dtype=np.int64)
     place = {pair: at for at, pair in enumerate(zip(pairs.origin.tolist(), pairs.destination.tolist(), strict=True))}
     for where, row in table:
-        try:
-            day = (dt.date.fromisoformat(row.get(names[0], "")) - first).days
-        except ValueError:
-            raise where.error("the date is not of the form 2026-03-02") from None
+        date_of_row = read_date(row.get(names[0], ""))
+        if date_of_row is None:
+            raise where.error("the date is not of the form 2026-03-02")
+        day = (date_of_row - days[0]).days
         ends = [node.get(str(where.label(row.get(name, ""), name))) for name in names[1:3]]
         if None in ends:
             raise where.error("the origin or destination is not a zone of the network")
@@ -68,12 +62,3 @@ def read_daily_od(
         if 0 <= day < len(days) and position is not None:
             counts[day, position] += number
     return DemandHistory(pairs, counts, period_min=period_min, dates=days, expansion=expansion)
-
-
-def _day(value: dt.date | str) -> dt.date:
-    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        return value
-    try:
-        return dt.date.fromisoformat(str(value))
-    except ValueError:
-        raise HistoryError(f"{value!r} is not a date; write it like 2026-03-02") from None

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import HistoryError
-from privroute.network.checks import freeze
+from privroute.history.dates import DayRange, check_dates, days_between
+from privroute.network.checks import Remade, as_array, check_period, check_type, freeze
 from privroute.network.demand import Demand, check_expansion
+from privroute.network.network import Network
 from privroute.network.od_matrix import zone_nodes
 from privroute.network.pairs import OnUnreachable, Pairs
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from privroute.network.labels import Label
-    from privroute.network.network import Network
 
 __all__ = ["DemandHistory"]
 
@@ -29,7 +30,7 @@ LARGEST_COUNT = 2**40
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class DemandHistory:
+class DemandHistory(Remade):
     """PRIVATE. How many requests there were for each pair on each day, within one operation period.
 
     pairs : the public set of pairs
@@ -57,14 +58,13 @@ class DemandHistory:
         expansion: float = 1.0,
         simulated: bool = False,
     ) -> None:
-        if not isinstance(pairs, Pairs):
-            raise HistoryError(f"pairs is a {type(pairs).__name__}; pass privroute.Pairs")
+        check_type(pairs, Pairs, "pairs", HistoryError)
         array = _counts(counts, len(pairs))
-        days = None if dates is None else _dates(dates, len(array))
+        days = None if dates is None else check_dates(dates, len(array))
         put = object.__setattr__
         put(self, "pairs", pairs)
         put(self, "counts", array)
-        put(self, "period_min", check_period(period_min))
+        put(self, "period_min", check_period(period_min, error=HistoryError))
         put(self, "dates", days)
         put(self, "expansion", check_expansion(expansion))
         put(self, "simulated", bool(simulated))
@@ -75,6 +75,7 @@ class DemandHistory:
         network: Network,
         matrices: Mapping[dt.date, ArrayLike] | Iterable[ArrayLike],
         *,
+        dates: DayRange | None = None,
         zones: list[Label] | None = None,
         period_min: float = 60.0,
         expansion: float = 1.0,
@@ -82,15 +83,14 @@ class DemandHistory:
     ) -> DemandHistory:
         """History from one origin-destination matrix of counts per day.
 
-        matrices : {date: (zones, zones)} or a sequence of them; rows are origins, in the order of the network's zones
-            or of `zones`. Requests within a zone need no road and are left out.
+        matrices : {date: (zones, zones)} or a sequence of them, one for each day; rows are origins, in the order of the
+            network's zones or of `zones`. Requests within a zone need no road and are left out.
+        dates : first and last day, both included, needed with {date: matrix}. The number of days is that of this public
+            range: days without a matrix have no requests, matrices of other days are left out.
         """
-        dates: list[dt.date] | None = None
-        if isinstance(matrices, Mapping):
-            dates = sorted(matrices)
-            days = [matrices[date] for date in dates]
-        else:
-            days = list(matrices)
+        check_type(network, Network, "network", HistoryError)
+        days = None if dates is None else days_between(dates)
+        tables = _by_date(matrices, days) if isinstance(matrices, Mapping) else _in_order(matrices)
         nodes = network.zones if zones is None else zone_nodes(network, zones)
         pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
         row_of = np.full(network.nodes, -1)
@@ -98,15 +98,17 @@ class DemandHistory:
         rows, columns = row_of[pairs.origin], row_of[pairs.destination]
         if (rows < 0).any() or (columns < 0).any():
             raise HistoryError(f"the matrices cover {nodes.size:,} of the network's {network.zones.size:,} zones")
-        counts = np.zeros((len(days), len(pairs)), dtype=np.int64)
-        for day, matrix in enumerate(days):
-            table = np.asarray(matrix)
+        counts = np.zeros((len(tables), len(pairs)), dtype=np.int64)
+        for day, matrix in enumerate(tables):
+            if matrix is None:
+                continue
+            table = as_array(matrix, f"day {day:,}: the matrix", HistoryError)
             if table.shape != (nodes.size, nodes.size):
                 raise HistoryError(
                     f"day {day:,}: the matrix has shape {table.shape} where {nodes.size:,} x {nodes.size:,} is needed"
                 )
             counts[day] = _counts(table.reshape(1, -1), table.size, day).reshape(table.shape)[rows, columns]
-        return cls(pairs, counts, period_min=period_min, dates=dates, expansion=expansion)
+        return cls(pairs, counts, period_min=period_min, dates=days, expansion=expansion)
 
     @property
     def days(self) -> int:
@@ -134,21 +136,29 @@ class DemandHistory:
         return f"DemandHistory({self.days:,} days of {self.period_min:g} min, {len(self.pairs):,} pairs{made})"
 
 
-def check_period(period_min: float) -> float:
-    """Return the period as a float if it is a positive, finite number of minutes."""
-    if isinstance(period_min, bool) or not isinstance(period_min, int | float | np.integer | np.floating):
-        raise HistoryError(f"period_min is a {type(period_min).__name__}; pass a number of minutes")
-    if not 0 < period_min < float("inf"):
-        raise HistoryError(f"period_min is {period_min}; pass a positive number of minutes")
-    return float(period_min)
+def _by_date(matrices: Mapping[dt.date, ArrayLike], days: list[dt.date] | None) -> list[ArrayLike | None]:
+    """The matrix of each day of the range, None for a day without one."""
+    if days is None:
+        raise HistoryError("matrices by date need dates=(first, last): the number of days must not come from the data")
+    for position, day in enumerate(matrices):
+        if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
+            raise HistoryError(
+                f"matrices: the key at position {position:,} is a {type(day).__name__}; use datetime.date"
+            )
+    return [matrices.get(day) for day in days]
+
+
+def _in_order(matrices: Iterable[ArrayLike]) -> list[ArrayLike | None]:
+    try:
+        return list(matrices)
+    except TypeError:
+        pass
+    raise HistoryError(f"matrices is a {type(matrices).__name__}; pass one matrix for each day")
 
 
 def _counts(values: ArrayLike, pairs: int, first_day: int = 0) -> NDArray[np.int64]:
     """(days, pairs) read-only int64; messages carry positions, never counts."""
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
-        raise HistoryError("counts cannot be read as an array; pass whole numbers of shape (days, pairs)") from None
+    array = as_array(values, "counts", HistoryError)
     if array.ndim != 2 or array.shape[1] != pairs:  # noqa: PLR2004 - days and pairs
         raise HistoryError(f"counts have shape {array.shape}; pass (days, {pairs}), one column per pair")
     if not len(array):
@@ -163,17 +173,3 @@ def _counts(values: ArrayLike, pairs: int, first_day: int = 0) -> NDArray[np.int
             f"{pair:,}); counts of requests are at least 0"
         )
     return freeze(array.astype(np.int64))
-
-
-def _dates(dates: Iterable[dt.date], days: int) -> tuple[dt.date, ...]:
-    listed = tuple(dates)
-    if len(listed) != days:
-        raise HistoryError(f"there are {len(listed):,} dates for {days:,} days of counts")
-    for position, day in enumerate(listed):
-        if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
-            raise HistoryError(f"dates: position {position:,} is a {type(day).__name__}; pass datetime.date")
-        if position and day <= listed[position - 1]:
-            raise HistoryError(
-                f"dates: position {position:,} is not after the one before; give each day once, in order"
-            )
-    return listed

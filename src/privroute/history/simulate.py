@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import HistoryError
-from privroute.history.demand_history import LARGEST_COUNT, DemandHistory, check_period
+from privroute.history.dates import Day, as_date
+from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
+from privroute.network.checks import check_period, check_type, real_array, real_number
+from privroute.network.demand import Demand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from privroute.network.demand import Demand
 
 __all__ = ["simulate_days"]
 
@@ -31,7 +32,7 @@ def simulate_days(
     days: int,
     period_min: float = 60.0,
     seed: int | None = None,
-    start: dt.date = _FIRST_MONDAY,
+    start: Day = _FIRST_MONDAY,
     weekday: Sequence[float] | None = None,
     drift_per_day: float = 0.0,
     day_sd: float = 0.0,
@@ -48,14 +49,16 @@ def simulate_days(
     weekday : seven factors, Monday first
     day_sd, correlation : s and ρ, the spread of a factor common to all pairs and its memory from day to day
     """
+    check_type(demand, Demand, "demand", HistoryError)
     if isinstance(days, bool) or not isinstance(days, int | np.integer) or days < 1:
         raise HistoryError(f"days is {days!r}; pass a whole number of at least 1")
-    minutes = check_period(period_min)
+    minutes = check_period(period_min, error=HistoryError)
+    first = as_date(start, "start")
     generator = np.random.default_rng(_seed(seed))
     try:
-        dates = [start + dt.timedelta(days=day) for day in range(int(days))]
+        dates = [first + dt.timedelta(days=day) for day in range(int(days))]
     except OverflowError:
-        raise HistoryError(f"{days:,} days from {start} go beyond the calendar; start earlier") from None
+        raise HistoryError(f"{days:,} days from {first} go beyond the calendar; start earlier") from None
     factors = _week(weekday)[[date.weekday() for date in dates]] * _growth(drift_per_day, len(dates))
     factors = factors * _common(generator, len(dates), day_sd, correlation)
     expected = demand.observed_per_min * minutes
@@ -78,32 +81,29 @@ def _seed(seed: int | None) -> int | None:
 def _week(weekday: Sequence[float] | None) -> NDArray[np.float64]:
     if weekday is None:
         return np.ones(_WEEK)
-    try:
-        factors = np.asarray(weekday, dtype=np.float64)
-    except (TypeError, ValueError):
-        factors = np.empty(0)
+    factors = real_array(weekday, "weekday", HistoryError)
     if factors.shape != (_WEEK,) or not np.all(np.isfinite(factors) & (factors >= 0)):
         raise HistoryError("weekday needs seven factors of at least 0, Monday first")
     return factors
 
 
 def _growth(drift_per_day: float, days: int) -> NDArray[np.float64]:
-    if not (isinstance(drift_per_day, int | float) and math.isfinite(drift_per_day) and drift_per_day > -1):
-        raise HistoryError(f"drift_per_day is {drift_per_day!r}; 0.01 lets the demand grow by 1 % a day")
+    advice = "pass a number above -1; 0.01 lets the demand grow by 1 % a day"
+    drift = real_number(drift_per_day, "drift_per_day", HistoryError, lambda number: number > -1, advice)
     with np.errstate(over="ignore"):
-        return np.power(1.0 + drift_per_day, np.arange(days))
+        return np.power(1.0 + drift, np.arange(days))
 
 
 def _common(generator: np.random.Generator, days: int, day_sd: float, correlation: float) -> NDArray[np.float64]:
-    if not (isinstance(day_sd, int | float) and 0 <= day_sd <= _LARGEST_SD):
-        raise HistoryError(f"day_sd is {day_sd!r}; pass a number from 0 to {_LARGEST_SD:g}; 0.1 is a usual spread")
-    if not (isinstance(correlation, int | float) and -1 < correlation < 1):
-        raise HistoryError(f"correlation is {correlation!r}; pass a number between -1 and 1")
+    advice = f"pass a number from 0 to {_LARGEST_SD:g}; 0.1 is a usual spread"
+    spread = real_number(day_sd, "day_sd", HistoryError, lambda number: 0 <= number <= _LARGEST_SD, advice)
+    advice = "pass a number between -1 and 1"
+    memory = real_number(correlation, "correlation", HistoryError, lambda number: -1 < number < 1, advice)
     steps = generator.standard_normal(days)
     states = np.empty(days)
     state = 0.0
     for day, step in enumerate(steps):
-        state = step if day == 0 else correlation * state + math.sqrt(1 - correlation**2) * step
+        state = step if day == 0 else memory * state + math.sqrt(1 - memory**2) * step
         states[day] = state
     with np.errstate(over="ignore"):
-        return np.exp(day_sd * states - day_sd**2 / 2)
+        return np.exp(spread * states - spread**2 / 2)

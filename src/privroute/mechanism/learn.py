@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -126,8 +127,13 @@ def _certificate(
         expansion=history.expansion,
         first_date=None if dates is None else dates[0].isoformat(),
         last_date=None if dates is None else dates[-1].isoformat(),
-        versions={name: metadata.version(name) for name in ("privroute", "opendp", "numpy")},
+        versions=_versions(),
     )
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {name: metadata.version(name) for name in ("privroute", "opendp", "numpy")}
 
 
 def _check(network: Network, history: DemandHistory, guarantee: Guarantee | None, chosen: Mechanism) -> None:

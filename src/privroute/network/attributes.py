@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privroute.errors import NetworkError
+from privroute.network.checks import as_number, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Attributes", "as_number", "show"]
+__all__ = ["Attributes"]
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _SEPARATOR = re.compile("[;|]")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +89,3 @@ class Attributes:
         """Error about one attribute: where, what it is, what to do."""
         value = show(self.values[name]) if name in self.values else "missing"
         return NetworkError(f"{self.kind} {show(self.key)}: {name} is {value}; {advice}")
-
-
-def as_number(value: object) -> float | None:
-    """Return a number, or a text that spells one, as a float (infinite if too large); None for anything else."""
-    if isinstance(value, str):
-        return float(value) if _NUMBER.fullmatch(value.strip()) else None
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def show(value: object) -> str:
-    """Return a short text of any value, for messages."""
-    try:
-        text = repr(value)
-    except Exception:  # noqa: BLE001, an odd value's own repr may fail in any way, and the message matters more
-        return f"a {type(value).__name__}"
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import DemandError
-from privroute.network.checks import number_array
+from privroute.network.checks import Remade, as_number, check_type, number_array, real_number
 from privroute.network.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["Demand"]
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class Demand:
+class Demand(Remade):
     """A rate for each pair: Λ_w vehicles per minute that the network has to carry.
 
     pairs : the pairs w
@@ -33,8 +33,7 @@ class Demand:
     expansion: float
 
     def __init__(self, pairs: Pairs, rate_per_min: ArrayLike, *, expansion: float = 1.0) -> None:
-        if not isinstance(pairs, Pairs):
-            raise DemandError(f"pairs is a {type(pairs).__name__}; pass privroute.Pairs")
+        check_type(pairs, Pairs, "pairs", DemandError)
         object.__setattr__(self, "pairs", pairs)
         object.__setattr__(self, "rate_per_min", number_array(rate_per_min, "rate_per_min", len(pairs), DemandError))
         object.__setattr__(self, "expansion", check_expansion(expansion))
@@ -42,9 +41,11 @@ class Demand:
     @classmethod
     def from_observed(cls, pairs: Pairs, observed_per_min: ArrayLike, *, expansion: float = 1.0) -> Demand:
         """Demand of the whole traffic from the rates of a fleet that sees one in `expansion` vehicles."""
+        check_type(pairs, Pairs, "pairs", DemandError)
         factor = check_expansion(expansion)
         observed = number_array(observed_per_min, "observed_per_min", len(pairs), DemandError)
-        return cls(pairs, observed * factor, expansion=factor)
+        with np.errstate(over="ignore"):  # infinite rates are refused
+            return cls(pairs, observed * factor, expansion=factor)
 
     @property
     def observed_per_min(self) -> NDArray[np.float64]:
@@ -69,9 +70,11 @@ class Demand:
         return Demand(self.pairs, self.rate_per_min + other.rate_per_min, expansion=self.expansion)
 
     def __mul__(self, factor: float) -> Demand:
-        if not isinstance(factor, int | float | np.integer | np.floating):
+        number = None if isinstance(factor, str) else as_number(factor)
+        if number is None:
             return NotImplemented
-        return Demand(self.pairs, self.rate_per_min * factor, expansion=self.expansion)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite rates are refused
+            return Demand(self.pairs, self.rate_per_min * number, expansion=self.expansion)
 
     __rmul__ = __mul__
 
@@ -97,21 +100,23 @@ class Demand:
     __hash__ = None  # type: ignore[assignment]
 
     def is_close(self, other: Demand, *, relative: float = 1e-9) -> bool:
-        """Whether both have the same pairs and rates that differ by at most `relative` of the larger."""
-        return self.pairs == other.pairs and bool(
-            np.allclose(self.rate_per_min, other.rate_per_min, rtol=relative, atol=0.0)
-        )
+        """Whether the pairs are the same, and rates and expansion differ by at most `relative` of the larger."""
+        if self.pairs != other.pairs or not math.isclose(self.expansion, other.expansion, rel_tol=relative):
+            return False
+        larger = np.maximum(self.rate_per_min, other.rate_per_min)
+        return bool(np.all(np.abs(self.rate_per_min - other.rate_per_min) <= relative * larger))
 
     def __repr__(self) -> str:
-        positive = int(np.count_nonzero(self.rate_per_min))
-        fleet = f", expansion {self.expansion:g}" if self.expansion != 1 else ""
-        return f"Demand({self.total_per_min:,.6g} per min, {len(self.pairs):,} pairs, {positive:,} positive{fleet})"
+        # the mean of a history is private: only what is public of it
+        return f"Demand({len(self.pairs):,} pairs, expansion {self.expansion:g})"
 
 
-def check_expansion(expansion: float) -> float:
+def check_expansion(expansion: object) -> float:
     """Return the expansion as a float if it is finite and at least 1."""
-    if isinstance(expansion, bool) or not isinstance(expansion, int | float | np.integer | np.floating):
-        raise DemandError(f"expansion is a {type(expansion).__name__}; pass a number of at least 1")
-    if not (math.isfinite(expansion) and expansion >= 1):
-        raise DemandError(f"expansion is {expansion}; a fleet that sees one in ten vehicles has expansion 10")
-    return float(expansion)
+    return real_number(
+        expansion,
+        "expansion",
+        DemandError,
+        lambda number: number >= 1,
+        "pass a finite number of at least 1; a fleet that sees one in ten vehicles has expansion 10",
+    )

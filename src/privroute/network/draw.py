@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privroute.errors import InputError, MissingExtraError
+from privroute.network.checks import check_type, number_array
+from privroute.network.demand import Demand
+from privroute.network.network import Network
+from privroute.network.text_files import as_path
 
 if TYPE_CHECKING:
     import os
 
     from numpy.typing import ArrayLike
 
-    from privroute.network.demand import Demand
-    from privroute.network.network import Network
-
 __all__ = ["draw_network"]
 
 _MOST_LABELS = 60
-_SIDE_IN = 8.0
-_BESIDE = 0.06  # opposite links are drawn side by side, this far apart as a share of the median link
+_LONG_SIDE_IN, _SHORT_SIDE_IN = 8.0, 4.0
+_BAR_IN = 1.2  # beside the drawing, for the colours
+_DISC_POINTS2 = (60.0, 220.0)  # area of the smallest and of the largest disc
+_BESIDE = 0.035  # opposite links are drawn side by side, this far apart as a share of the median link
 
 
 def draw_network(
@@ -45,15 +48,21 @@ def draw_network(
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing a network") from None
+    check_type(network, Network, "network", InputError)
+    place = as_path(path)
     if network.coordinates is None:
         raise InputError("the network has no coordinates, so it cannot be drawn; read it with nodes=")
-    values = network.free_flow_min if link_values is None else np.asarray(link_values, dtype=np.float64)
-    if values.shape != (network.links,) or not np.isfinite(values).all():
-        raise InputError(f"link_values must be {network.links:,} finite numbers, one per link")
+    colours = network.free_flow_min if link_values is None else link_values
+    values = number_array(colours, "link_values", network.links, InputError, signed=True)
+    if demand is not None:
+        check_type(demand, Demand, "demand", InputError)
+        demand.pairs.check_fits(network)
     points = network.coordinates.copy()
     if network.has_longitude_latitude:
         points[:, 0] *= np.cos(np.radians(points[:, 1].mean()))  # so that a kilometre is as long east as north
-    figure = Figure(figsize=(_SIDE_IN, _SIDE_IN), layout="constrained")
+    span = np.ptp(points, axis=0)
+    width, height = np.maximum(span / max(span.max(), 1e-300) * _LONG_SIDE_IN, _SHORT_SIDE_IN)
+    figure = Figure(figsize=(width + _BAR_IN, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     start, end = points[network.tail], points[network.head]
@@ -65,7 +74,7 @@ def draw_network(
         list(np.stack([start + shift, end + shift], axis=1)),
         array=values,
         cmap=colormaps["viridis_r"],
-        linewidths=2.5 if network.links <= 500 else 0.8,  # noqa: PLR2004 - a picture's judgement
+        linewidths=1.8 if network.links <= 500 else 0.8,  # noqa: PLR2004 - a picture's judgement
         zorder=1,
     )
     axes.add_collection(lines)
@@ -74,25 +83,26 @@ def draw_network(
     axes.autoscale_view()
     axes.set_axis_off()
     if title:
-        axes.set_title(title)
-    figure.colorbar(lines, ax=axes, label=link_title, shrink=0.6)
+        axes.set_title(title, fontsize=10)
+    figure.colorbar(lines, ax=axes, label=link_title, shrink=0.6, aspect=30, pad=0.02)
     try:
-        figure.savefig(path, dpi=150)
+        figure.savefig(place, dpi=150, bbox_inches="tight")
     except (OSError, ValueError) as problem:
         raise InputError(f"{path}: cannot be written ({problem}); check the folder and the ending") from None
 
 
 def _draw_zones(axes: Any, network: Network, points: np.ndarray, demand: Demand | None) -> None:
+    smallest, largest = _DISC_POINTS2
     sizes = np.full(network.nodes, 60.0)
     if demand is not None:
         ends = np.bincount(demand.pairs.origin, demand.rate_per_min, network.nodes)
         ends += np.bincount(demand.pairs.destination, demand.rate_per_min, network.nodes)
-        sizes = 40.0 + 900.0 * ends / max(float(ends.max()), 1e-300)
+        sizes = smallest + (largest - smallest) * ends / max(float(ends.max()), 1e-300)
     zones = points[network.zones]
     few = network.zones.size <= _MOST_LABELS
     scale = 1.0 if few else 0.05
-    axes.scatter(*zones.T, s=sizes[network.zones] * scale, c="#d95f02", edgecolors="white", alpha=0.9, zorder=2)
+    axes.scatter(*zones.T, s=sizes[network.zones] * scale, c="#d95f02", edgecolors="white", linewidths=0.6, zorder=2)
     if few:
         for zone in network.zones:
             text = str(network.node_labels[zone])
-            axes.annotate(text, points[zone], ha="center", va="center", fontsize=8, color="black", zorder=3)
+            axes.annotate(text, points[zone], ha="center", va="center", fontsize=6.5, color="black", zorder=3)

@@ -9,18 +9,21 @@ the specification says. Columns beyond the specification (`no_through`, `free_fl
 from __future__ import annotations
 
 import csv
-from pathlib import Path
-from typing import TYPE_CHECKING
+import math
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from privroute.errors import FormatError, InputError, NetworkError
-from privroute.network.latency import Latency
-from privroute.network.network import LatencyKind, Network
-from privroute.network.text_files import Table, Where, read_table, write_whole
+from privroute.network.checks import check_type, one_of
+from privroute.network.network import LatencyKind, Network, choose_latency
+from privroute.network.text_files import Table, Where, as_path, flush_to_disk, read_table, write_whole
 
 if TYPE_CHECKING:
-    import os
+    import io
+    from pathlib import Path
 
     from privroute.network.labels import Label
 
@@ -33,6 +36,7 @@ _AGREE = 1e-9
 _SHORTEST_MIN = 1e-6  # below this no speed is written: the link is a connector
 _YES = {"1", "1.0", "true", "yes", "t", "y"}
 _NO = {"", "0", "0.0", "false", "no", "f", "n"}
+_Value = TypeVar("_Value")
 
 
 def read_gmns(
@@ -48,29 +52,25 @@ def read_gmns(
     latency : "bpr" with vdf_alpha and vdf_beta (0.15 and 4 where the file has none), or "affine" with `factor`
     length_unit, speed_unit : "km", "mi", ... and "kph", "mph"; default: config.csv, else km and kph
     """
-    place = Path(folder)
+    place = as_path(folder)
     config = _config(place)
-    km = _unit(KM_PER_UNIT, length_unit or config.get("long_length") or "km", "length_unit", place)
-    kph = _unit(KPH_PER_UNIT, speed_unit or config.get("speed") or "kph", "speed_unit", place)
+    km = _unit(KM_PER_UNIT, length_unit, config.get("long_length") or "km", f"{place}: length_unit")
+    kph = _unit(KPH_PER_UNIT, speed_unit, config.get("speed") or "kph", f"{place}: speed_unit")
     nodes = _Nodes(read_table(place / "node.csv"))
     links = _Links(read_table(place / "link.csv"), nodes.index, km, kph)
+    curve = {"factor": factor} if latency == "affine" else {"b": links.b, "power": links.power}
     try:
-        curves = (
-            Latency.affine(links.free_flow_min, links.capacity_per_min, factor)
-            if latency == "affine"
-            else Latency.bpr(links.free_flow_min, links.capacity_per_min, links.b, links.power)
-        )
         return Network(
             links.tail,
             links.head,
-            curves,
+            choose_latency(latency, links.free_flow_min, links.capacity_per_min, **curve),
             nodes.labels,
             zones=nodes.zones or None,
             no_through=np.array(nodes.no_through, dtype=bool),
             background_per_min=links.background_per_min,
-            coordinates=nodes.points if len(nodes.points) == len(nodes.labels) else None,
+            coordinates=_all_or_none(nodes.places, nodes.points, "x_coord and y_coord"),
             crs=config.get("crs") or None,
-            length_km=links.length_km if len(links.length_km) == len(links.labels) else None,
+            length_km=_all_or_none(links.places, links.length_km, "length"),
             link_labels=links.labels,
         )
     except NetworkError as problem:
@@ -79,38 +79,55 @@ def read_gmns(
 
 def write_gmns(network: Network, folder: str | os.PathLike[str]) -> None:
     """Write node.csv, link.csv and config.csv into a folder (made if it is not there)."""
-    place = Path(folder)
+    check_type(network, Network, "network", NetworkError)
+    place = as_path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FormatError(place, f"cannot be made ({problem.strerror}); choose another folder") from None
-    zones = set(network.zones.tolist())
-    with write_whole(place / "node.csv") as stream:
-        table = csv.writer(stream)
-        table.writerow(["node_id", "x_coord", "y_coord", "zone_id", "no_through"])
-        for index, label in enumerate(network.node_labels):
-            x, y = ("", "") if network.coordinates is None else map(_exact, network.coordinates[index])
-            table.writerow([label, x, y, label if index in zones else "", int(network.no_through[index])])
-    with write_whole(place / "link.csv") as stream:
-        table = csv.writer(stream)
-        table.writerow(
-            ["link_id", "from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes"]
-            + ["free_flow_min", "capacity_per_min", "background_per_min", "vdf_alpha", "vdf_beta"]
+    except (OSError, ValueError) as problem:  # ValueError: a path with a NUL character
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise FormatError(place, f"cannot be made ({reason}); choose another folder") from None
+    with ExitStack() as stack:
+        node, link, config = (
+            stack.enter_context(write_whole(place / name)) for name in ("node.csv", "link.csv", "config.csv")
         )
-        for link, label in enumerate(network.link_labels):
-            free_flow, capacity = network.free_flow_min[link], network.capacity_per_min[link]
-            length = None if network.length_km is None else network.length_km[link]
-            speed_kph = "" if length is None or free_flow < _SHORTEST_MIN else _exact(length / free_flow * 60)
-            table.writerow(
-                [label, network.node_labels[network.tail[link]], network.node_labels[network.head[link]], 1]
-                + ["" if length is None else _exact(length), speed_kph, _exact(capacity * 60), 1]
-                + [_exact(free_flow), _exact(capacity), _exact(network.background_per_min[link])]
-                + [_exact(network.latency.b[link]), _exact(network.latency.power[link])]
-            )
-    with write_whole(place / "config.csv") as stream:
-        table = csv.writer(stream)
-        table.writerow(["dataset_name", "long_length", "speed", "crs"])
-        table.writerow(["privroute", "km", "kph", network.crs or ""])
+        _write_nodes(network, node)
+        _write_links(network, link)
+        csv.writer(config).writerows(
+            [["dataset_name", "long_length", "speed", "crs"], ["privroute", "km", "kph", network.crs or ""]]
+        )
+        for stream in (node, link, config):  # what fails, fails before the first file is renamed
+            flush_to_disk(stream)
+
+
+def _write_nodes(network: Network, stream: io.TextIOWrapper) -> None:
+    table = csv.writer(stream)
+    table.writerow(["node_id", "x_coord", "y_coord", "zone_id", "no_through"])
+    zones = set(network.zones.tolist())
+    points = [(None, None)] * network.nodes if network.coordinates is None else network.coordinates.tolist()
+    for index, (label, (x, y)) in enumerate(zip(network.node_labels, points, strict=True)):
+        zone = label if index in zones else ""
+        table.writerow([label, _exact(x), _exact(y), zone, int(network.no_through[index])])
+
+
+def _write_links(network: Network, stream: io.TextIOWrapper) -> None:
+    table = csv.writer(stream)
+    table.writerow(
+        ["link_id", "from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes"]
+        + ["free_flow_min", "capacity_per_min", "background_per_min", "vdf_alpha", "vdf_beta"]
+    )
+    labels = network.node_labels
+    lengths = [None] * network.links if network.length_km is None else network.length_km.tolist()
+    curve = network.latency
+    columns = (curve.free_flow_min, curve.capacity_per_min, network.background_per_min, curve.b, curve.power)
+    for link, (label, length, numbers) in enumerate(
+        zip(network.link_labels, lengths, np.column_stack(columns).tolist(), strict=True)
+    ):
+        free_flow, capacity = numbers[:2]
+        speed_kph = None if length is None or free_flow < _SHORTEST_MIN else length / free_flow * 60
+        table.writerow(
+            [label, labels[network.tail[link]], labels[network.head[link]], 1]
+            + [_exact(length), _exact(speed_kph), _exact(capacity * 60), 1, *map(_exact, numbers)]
+        )
 
 
 class _Nodes:
@@ -119,21 +136,22 @@ class _Nodes:
     def __init__(self, table: Table) -> None:
         table.require("node_id")
         self.labels: list[Label] = []
-        self.points: list[tuple[float, float]] = []
+        self.places: list[Where] = []
+        self.points: list[tuple[float, float] | None] = []
         self.zones: list[int] = []
         self.no_through: list[bool] = []
         self.index: dict[Label, int] = {}
         seen_zones: dict[str, Where] = {}
         for where, row in table:
-            label = where.label(row["node_id"], "node_id")
+            label = where.label(row.get("node_id", ""), "node_id")
             if label in self.index:
                 raise where.error(f"node_id {label} occurs before; each node needs its own")
             position = len(self.labels)
             self.index[label] = position
             self.labels.append(label)
             x, y = row.get("x_coord", ""), row.get("y_coord", "")
-            if x or y:
-                self.points.append((where.number(x, "x_coord"), where.number(y, "y_coord")))
+            self.places.append(where)
+            self.points.append((where.number(x, "x_coord"), where.number(y, "y_coord")) if x or y else None)
             zone = row.get("zone_id", "")
             if zone:
                 if zone in seen_zones:
@@ -160,7 +178,8 @@ class _Links:
         self.background_per_min: list[float] = []
         self.b: list[float] = []
         self.power: list[float] = []
-        self.length_km: list[float] = []
+        self.places: list[Where] = []
+        self.length_km: list[float | None] = []
         for where, row in table:
             label = where.label(row["link_id"], "link_id") if row.get("link_id") else len(self.labels)
             ends = [_end(where, row.get(name, ""), name, index) for name in ("from_node_id", "to_node_id")]
@@ -182,8 +201,8 @@ class _Links:
         self.background_per_min.append(where.amount(row.get("background_per_min") or "0", "background_per_min"))
         self.b.append(where.amount(row["vdf_alpha"], "vdf_alpha") if row.get("vdf_alpha") else _DEFAULT_B)
         self.power.append(where.amount(row["vdf_beta"], "vdf_beta") if row.get("vdf_beta") else _DEFAULT_POWER)
-        if length is not None:
-            self.length_km.append(length)
+        self.places.append(where)
+        self.length_km.append(length)
 
 
 def _free_flow_min(where: Where, row: dict[str, str], length_km: float | None, kph: float) -> float:
@@ -220,7 +239,7 @@ def _capacity_per_min(where: Where, row: dict[str, str]) -> float:
 
 def _config(place: Path) -> dict[str, str]:
     path = place / "config.csv"
-    if not path.exists():
+    if not os.path.exists(path):  # noqa: PTH110 - Path.exists raises where a name is too long
         return {}
     return next((row for _, row in read_table(path)), {})
 
@@ -241,11 +260,21 @@ def _flag(where: Where, text: str, name: str) -> bool:
     raise where.error(f"{name} is {text[:40]!r}; 1 or 0 is needed")
 
 
-def _unit(table: dict[str, float], unit: str, name: str, place: Path) -> float:
-    if unit.lower() not in table:
-        raise InputError(f"{place}: {name} is {unit!r}; known are {', '.join(table)}")
-    return table[unit.lower()]
+def _unit(table: dict[str, float], given: object, default: str, name: str) -> float:
+    unit = default if given is None else given
+    return table[one_of(unit.lower() if isinstance(unit, str) else unit, table, name, InputError)]
 
 
-def _exact(value: float) -> str:
-    return repr(float(value))  # the shortest text that reads back as the same double
+def _all_or_none(places: list[Where], values: list[_Value | None], what: str) -> list[_Value] | None:
+    """Return the values, or None if there is none; a column that is filled in some rows only is refused."""
+    given = [value for value in values if value is not None]
+    if 0 < len(given) < len(values):
+        raise places[values.index(None)].error(
+            f"has no {what}, while {len(given):,} of {len(values):,} rows have it; give it in all rows or in none"
+        )
+    return given or None
+
+
+def _exact(value: float | None) -> str:
+    """The shortest text that reads back as the same double; empty where there is no finite value."""
+    return repr(value) if value is not None and math.isfinite(value) else ""

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from privroute.errors import NetworkError
-from privroute.network.checks import freeze, index_array, number_array
+from privroute.network.checks import (
+    Remade,
+    as_array,
+    check_type,
+    freeze,
+    index_array,
+    number_array,
+    one_of,
+    real_array,
+)
 from privroute.network.labels import Label, as_labels
 from privroute.network.latency import Latency
 
@@ -25,10 +34,11 @@ LatencyKind = Literal["affine", "bpr"]
 LONGITUDE_LATITUDE = "EPSG:4326"
 _LARGEST_LONGITUDE_LATITUDE = (180.0, 90.0)
 _EXAMPLES = 5
+_PARAMETERS = {"affine": ("factor",), "bpr": ("b", "power")}
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Network:
+class Network(Remade):
     """A directed network with latency functions, and the zones between which trips are made.
 
     tail, head : (links,) int32, 0-based node indices; parallel links are allowed, self-loops are not
@@ -75,10 +85,7 @@ class Network:
         nodes = len(labels)
         tails = index_array(tail, "tail", nodes, NetworkError)
         heads = index_array(head, "head", nodes, NetworkError)
-        if not isinstance(latency, Latency):
-            raise NetworkError(
-                f"latency is a {type(latency).__name__}; pass privroute.Latency.affine(...) or .bpr(...)"
-            )
+        check_type(latency, Latency, "latency", NetworkError)
         links = tails.size
         for name, count in (("head", heads.size), ("latency", len(latency))):
             if count != links:
@@ -176,11 +183,12 @@ def choose_latency(
     kind: LatencyKind, free_flow_min: ArrayLike, capacity_per_min: ArrayLike, **parameters: ArrayLike
 ) -> Latency:
     """Latency of the named kind; the readers' `latency=` argument ends here."""
-    if kind == "affine":
-        return Latency.affine(free_flow_min, capacity_per_min, **parameters)
-    if kind == "bpr":
-        return Latency.bpr(free_flow_min, capacity_per_min, **parameters)
-    raise NetworkError(f'latency is {str(kind)[:40]!r}; pass "affine" or "bpr"')
+    chosen = one_of(kind, _PARAMETERS, "latency", NetworkError)
+    unknown = [name for name in parameters if name not in _PARAMETERS[chosen]]
+    if unknown:
+        raise NetworkError(f"{unknown[0]} is no parameter of {chosen} curves; pass {', '.join(_PARAMETERS[chosen])}")
+    make = Latency.affine if chosen == "affine" else Latency.bpr
+    return make(free_flow_min, capacity_per_min, **parameters)
 
 
 def _zones(zones: ArrayLike, labels: tuple[Label, ...]) -> NDArray[np.int32]:
@@ -195,7 +203,7 @@ def _zones(zones: ArrayLike, labels: tuple[Label, ...]) -> NDArray[np.int32]:
 
 
 def _flags(values: ArrayLike, nodes: int) -> NDArray[np.bool_]:
-    flags = np.asarray(values)
+    flags = as_array(values, "no_through", NetworkError)
     if flags.dtype != np.bool_ or flags.shape != (nodes,):
         raise NetworkError(
             f"no_through has type {flags.dtype} and shape {flags.shape}; pass one True or False for each of the "
@@ -211,10 +219,7 @@ def _crs(crs: object) -> str:
 
 
 def _points(values: ArrayLike, nodes: int) -> NDArray[np.float64]:
-    try:
-        points = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise NetworkError("coordinates cannot be read as numbers; pass an array of shape (nodes, 2)") from None
+    points = real_array(values, "coordinates", NetworkError)
     if points.shape != (nodes, 2):
         raise NetworkError(f"coordinates have shape {points.shape}; pass ({nodes}, 2): x and y of each node")
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privroute.errors import MissingExtraError, NetworkError
-from privroute.network.attributes import Attributes, as_number, show
+from privroute.network.attributes import Attributes
+from privroute.network.checks import check_type, real_number, show
 from privroute.network.grid_zones import grid_zones
 from privroute.network.labels import Label, as_label
 from privroute.network.latency import Latency
@@ -81,7 +82,7 @@ def from_networkx(
         [index[edge.key[1]] for edge in edges],
         _latency(edges, classes, latency, factor=factor, b=b, power=power),
         labels,
-        zones=_marked_zones(nodes),
+        zones=_marked_zones(nodes) if zones is None and grid_km is None else None,
         no_through=np.array([bool(node.flag("no_through")) for node in nodes]),
         background_per_min=[edge.number("background_per_min") or 0.0 for edge in edges],
         coordinates=_coordinates(nodes),
@@ -107,8 +108,7 @@ def to_networkx(network: Network) -> nx.MultiDiGraph:
         import networkx as nx  # noqa: PLC0415, an optional package
     except ImportError:
         raise MissingExtraError("networkx", "networkx", "writing a NetworkX graph") from None
-    if not isinstance(network, Network):
-        raise NetworkError(f"network is a {type(network).__name__}; pass privroute.Network")
+    check_type(network, Network, "network", NetworkError)
     graph = nx.MultiDiGraph() if network.crs is None else nx.MultiDiGraph(crs=network.crs)
     graph.add_nodes_from(zip(network.node_labels, _node_attributes(network), strict=True))
     labels = network.node_labels
@@ -251,7 +251,13 @@ def _marked_zones(nodes: list[Attributes]) -> list[int] | None:
     """Indices of the nodes whose `zone` is true; None if no node has `zone`."""
     if not any("zone" in node for node in nodes):
         return None
-    return [index for index, node in enumerate(nodes) if node.flag("zone")] or None
+    marked = [index for index, node in enumerate(nodes) if node.flag("zone")]
+    if not marked:
+        raise NetworkError(
+            "no node's zone is true; mark the nodes where trips start and end, pass zones= or grid_km=, or leave the "
+            "attribute out of all nodes, which makes every node a zone"
+        )
+    return marked
 
 
 def _named_zones(network: Network, zones: Iterable[Label]) -> NDArray[np.int32]:
@@ -273,15 +279,21 @@ def _crs(graph: Any) -> str | None:
         return crs
     if isinstance(crs, int) and not isinstance(crs, bool):
         return f"EPSG:{show(crs)}"
-    text = crs.to_string() if callable(getattr(crs, "to_string", None)) else None
+    try:
+        text = crs.to_string()
+    except Exception:  # noqa: BLE001, a foreign object, or one that has no such method
+        text = None
     if not isinstance(text, str):
         raise NetworkError(f'graph: crs is {show(crs)}; set graph.graph["crs"] to a text such as "EPSG:4326"')
     return text
 
 
 def _argument(name: str, value: object, *, least: float = 0.0, positive: bool = False) -> float:
-    number = None if isinstance(value, str) else as_number(value)
-    if number is None or not least <= number < math.inf or (positive and number == 0):
-        wanted = "greater than 0" if positive else f"of at least {least:g}"
-        raise NetworkError(f"{name} is {show(value)}; pass a finite number {wanted}")
-    return number
+    wanted = "greater than 0" if positive else f"of at least {least:g}"
+    return real_number(
+        value,
+        name,
+        NetworkError,
+        lambda number: number >= least and (number > 0 or not positive),
+        f"pass a finite number {wanted}",
+    )

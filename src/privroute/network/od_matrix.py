@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from privroute.errors import DemandError, FormatError, InputError, MissingExtraError, NetworkError
+from privroute.network.checks import check_period, check_type, one_of, real_array
 from privroute.network.demand import Demand
+from privroute.network.network import Network
 from privroute.network.pairs import OnUnreachable, Pairs
-from privroute.network.text_files import Table, read_table
+from privroute.network.text_files import Table, as_path, column_names, read_table
 
 if TYPE_CHECKING:
     import os
@@ -21,11 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from privroute.network.labels import Label
-    from privroute.network.network import Network
 
 __all__ = ["demand_from_matrix", "read_od_csv", "read_omx"]
-
-_LARGEST_ZONES = 46_000
 
 
 def demand_from_matrix(
@@ -40,12 +39,9 @@ def demand_from_matrix(
 
     matrix : (zones, zones), row = origin; rows and columns are the network's zones in order, or `zones` by label
     """
-    if not (isinstance(period_min, int | float) and 0 < period_min < float("inf")):
-        raise InputError(f"period_min is {period_min!r}; pass a positive number of minutes")
-    try:
-        counts = np.asarray(matrix, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise DemandError("the matrix cannot be read as numbers; pass an array of shape (zones, zones)") from None
+    check_type(network, Network, "network", DemandError)
+    minutes = check_period(period_min)
+    counts = real_array(matrix, "the matrix", DemandError)
     nodes = network.zones if zones is None else zone_nodes(network, zones)
     if counts.shape != (nodes.size, nodes.size):
         raise DemandError(f"the matrix has shape {counts.shape} where {nodes.size:,} x {nodes.size:,} zones are needed")
@@ -58,11 +54,11 @@ def demand_from_matrix(
         )
     pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
     rows, columns = np.nonzero(counts)
-    apart = rows != columns
-    positions = pairs.positions(nodes[rows[apart]], nodes[columns[apart]])
+    positions = pairs.positions(nodes[rows], nodes[columns])
     rates = np.zeros(len(pairs))
-    kept = positions >= 0
-    rates[positions[kept]] = counts[rows[apart], columns[apart]][kept] / period_min
+    kept = positions >= 0  # trips within a zone and dropped pairs have no position
+    with np.errstate(over="ignore"):  # infinite rates are refused
+        rates[positions[kept]] = counts[rows[kept], columns[kept]] / minutes
     return Demand(pairs, rates)
 
 
@@ -83,10 +79,10 @@ def read_od_csv(
         destinations in the header and one row per origin; "auto" takes "long" where the header has those columns
     period_min : minutes for which the file counts trips
     """
+    check_type(network, Network, "network", DemandError)
+    names = column_names(origin=origin, destination=destination, trips=trips)
+    one_of(layout, ("auto", "long", "square"), "layout", InputError)
     table = read_table(path)
-    names = [origin.lower(), destination.lower(), trips.lower()]
-    if layout not in ("auto", "long", "square"):
-        raise InputError(f'layout is {layout!r}; pass "auto", "long" or "square"')
     if layout == "auto":
         layout = "long" if set(names[:2]) <= set(table.columns) else "square"
     zones = [network.node_labels[zone] for zone in network.zones]
@@ -113,14 +109,15 @@ def read_omx(
         import h5py  # noqa: PLC0415 - an optional package
     except ImportError:
         raise MissingExtraError("h5py", "omx", "reading Open Matrix files") from None
+    check_type(network, Network, "network", DemandError)
+    place = as_path(path)
     try:
-        with h5py.File(path, "r") as file:
+        with h5py.File(place, "r") as file:
             dataset = _choose(path, file, "data", matrix, "matrix")
             if dataset is None:
                 raise FormatError(path, "has no matrix under /data; it is not an Open Matrix file")
             labels = _choose(path, file, "lookup", lookup, "lookup")
-            if len(dataset.shape) != 2 or max(dataset.shape) > _LARGEST_ZONES:  # noqa: PLR2004 - rows and columns
-                raise FormatError(path, f"its matrix has shape {dataset.shape}; zones x zones are needed")
+            _check_shapes(path, dataset, labels, network.zones.size)
             counts = np.asarray(dataset[()])
             zones = None if labels is None else [_omx_label(path, item) for item in labels[()].tolist()]
     except InputError:
@@ -210,6 +207,19 @@ def _choose(path: object, file: Any, group: str, name: str | None, what: str) ->
     if name is not None and name not in names:
         raise FormatError(path, f"has no {what} {name!r}; it has {', '.join(names[:10]) or 'none'}")
     return file[group][names[0] if name is None else name] if names else None
+
+
+def _check_shapes(path: object, dataset: Any, labels: Any, zones: int) -> None:
+    """Before anything is read: a small file may declare a matrix of any size."""
+    size = zones if labels is None else labels.shape[0]
+    if labels is not None and (labels.shape != (size,) or size > zones):
+        raise FormatError(path, f"its lookup has shape {labels.shape} where the network has {zones:,} zones")
+    if dataset.shape != (size, size) or dataset.dtype.kind not in "iuf":
+        raise FormatError(
+            path,
+            f"its matrix has shape {dataset.shape} and type {dataset.dtype} where numbers for {size:,} x {size:,} "
+            "zones are needed",
+        )
 
 
 def _omx_label(path: object, item: object) -> Label:

@@ -15,7 +15,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from privroute.network.attributes import as_number
+from privroute.network.checks import as_number
 from privroute.network.road_classes import OTHER
 
 if TYPE_CHECKING:
@@ -30,8 +30,11 @@ __all__ = ["capacity_per_min", "free_flow_min", "lanes", "length_km", "road_clas
 _SPEED = re.compile(r"(\d+(?:\.\d+)?)\s*(km/h|kmh|kph|mph|knots)?", re.ASCII | re.IGNORECASE)
 _KPH = {"mph": 1.609344, "knots": 1.852}
 _WALKING_KPH = 6.0
-# values of maxspeed that name a rule instead of a number: no limit, variable signs, "DE:urban"
-_RULE = re.compile(r"none|signals|variable|national|[a-z]{2}:.+", re.ASCII | re.IGNORECASE)
+# values of maxspeed that name a rule instead of a number: no limit, variable signs, "DE:urban", "BE-VLG:rural"
+_RULE = re.compile(
+    r"none|signals|variable|national|implicit|unposted|[a-z]{2}(-[a-z0-9]+)*:.+", re.ASCII | re.IGNORECASE
+)
+_ONE_WAY = {"-1", "reversible", "alternating"}  # further values of oneway: against the way's direction, or by turns
 _FASTEST_KPH = 1000.0
 _MOST_LANES = 100.0
 
@@ -105,7 +108,7 @@ def lanes(edge: Attributes) -> float | None:
         raise edge.error("lanes", f"give numbers above 0, at most {_MOST_LANES:g}, or leave the attribute out")
     if not numbers:
         return None
-    directions = [edge.as_flag("oneway", item) for item in edge.items("oneway")]
+    directions = [_one_way(edge, item) for item in edge.items("oneway")]
     shared = bool(directions) and not any(directions)
     return min(numbers) / 2.0 if shared else min(numbers)
 
@@ -113,13 +116,17 @@ def lanes(edge: Attributes) -> float | None:
 def speed_kph(edge: Attributes, classes: Mapping[str, RoadClass]) -> float:
     """Free-flow speed in kilometres per hour, from `speed_kph`, `maxspeed` or the table."""
     for name in ("speed_kph", "maxspeed"):
-        limits = [_read_speed(item) for item in edge.items(name) if not _is_rule(item)]
+        limits = [_read_speed(item) for item in edge.items(name) if name == "speed_kph" or not _is_rule(item)]
         numbers = [limit for limit in limits if limit is not None and 0 < limit <= _FASTEST_KPH]
         if len(numbers) != len(limits):
             raise _speed_error(edge, name)
         if numbers:
             return min(numbers)
     return road_class(edge, classes).speed_kph
+
+
+def _one_way(edge: Attributes, item: object) -> bool:
+    return item == -1 or (isinstance(item, str) and item.lower() in _ONE_WAY) or edge.as_flag("oneway", item)
 
 
 def _read_speed(item: object) -> float | None:
@@ -132,7 +139,10 @@ def _read_speed(item: object) -> float | None:
 
 
 def _is_rule(item: object) -> bool:
-    return isinstance(item, str) and _RULE.fullmatch(item) is not None
+    if isinstance(item, str):
+        return _RULE.fullmatch(item) is not None
+    number = as_number(item)
+    return item is None or (number is not None and math.isnan(number))  # tables fill gaps with NaN
 
 
 def _speed_error(edge: Attributes, name: str) -> NetworkError:

@@ -9,13 +9,13 @@ import numpy as np
 
 from privroute import _core
 from privroute.errors import DemandError
-from privroute.network.checks import index_array
+from privroute.network.checks import Remade, check_type, index_array, one_of
+from privroute.network.network import Network
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from privroute.network.labels import Label
-    from privroute.network.network import Network
 
 __all__ = ["OnUnreachable", "Pairs", "fastest_minutes", "free_flow_minutes"]
 
@@ -23,10 +23,11 @@ OnUnreachable = Literal["error", "drop"]
 
 _EXAMPLES = 5
 _MOST_NODES = np.iinfo(np.int32).max
+_MOST_PAIRS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class Pairs:
+class Pairs(Remade):
     """Ordered pairs of different nodes, each once, as 0-based node indices.
 
     origin, destination : (pairs,) int32
@@ -36,10 +37,7 @@ class Pairs:
     destination: NDArray[np.int32]
 
     def __init__(self, origin: ArrayLike, destination: ArrayLike) -> None:
-        origins = index_array(origin, "origin", _MOST_NODES, DemandError)
-        destinations = index_array(destination, "destination", _MOST_NODES, DemandError)
-        if origins.size != destinations.size:
-            raise DemandError(f"origin has {origins.size:,} entries and destination {destinations.size:,}")
+        origins, destinations = _ends(origin, destination)
         loops = np.flatnonzero(origins == destinations)
         if loops.size:
             raise DemandError(
@@ -47,7 +45,7 @@ class Pairs:
             )
         object.__setattr__(self, "origin", origins)
         object.__setattr__(self, "destination", destinations)
-        keys = self._keys()
+        keys = _keys(origins, destinations)
         if np.unique(keys).size != keys.size:
             order = np.argsort(keys, kind="stable")
             first = int(order[1:][keys[order][1:] == keys[order][:-1]].min())
@@ -59,7 +57,13 @@ class Pairs:
 
         on_unreachable : what to do with pairs that no path joins: "error" names them, "drop" leaves them out
         """
+        check_type(network, Network, "network", DemandError)
         zones = network.zones
+        if zones.size * (zones.size - 1) > _MOST_PAIRS:
+            raise DemandError(
+                f"{zones.size:,} zones make {zones.size * (zones.size - 1):,} pairs, more than {_MOST_PAIRS:,}; choose "
+                "fewer zones: zones= of a network, or grid_km= of from_networkx"
+            )
         first, second = np.divmod(np.arange(zones.size**2), max(zones.size, 1))
         different = first != second
         pairs = cls(zones[first[different]], zones[second[different]])
@@ -75,8 +79,7 @@ class Pairs:
 
     def reachable(self, network: Network, *, on_unreachable: OnUnreachable = "error") -> Pairs:
         """These pairs if paths join all of them; otherwise an error that names some, or the rest ("drop")."""
-        if on_unreachable not in ("error", "drop"):
-            raise DemandError(f'on_unreachable is {on_unreachable!r}; pass "error" or "drop"')
+        one_of(on_unreachable, ("error", "drop"), "on_unreachable", DemandError)
         apart = ~np.isfinite(free_flow_minutes(network, self))
         if not apart.any():
             return self
@@ -102,10 +105,11 @@ class Pairs:
 
     def positions(self, origin: ArrayLike, destination: ArrayLike) -> NDArray[np.intp]:
         """Position of each pair (origin, destination) among these, -1 for a pair that is not here."""
-        wanted = np.asarray(origin, dtype=np.int64) << 32 | np.asarray(destination, dtype=np.int64)
+        origins, destinations = _ends(origin, destination)
+        wanted = _keys(origins, destinations)
         if not len(self):
             return np.full(wanted.shape, -1, dtype=np.intp)
-        keys = self._keys()
+        keys = _keys(self.origin, self.destination)
         order = np.argsort(keys)
         found = order[np.minimum(np.searchsorted(keys[order], wanted), len(self) - 1)]
         return np.where(keys[found] == wanted, found, -1)
@@ -124,9 +128,6 @@ class Pairs:
 
     def __repr__(self) -> str:
         return f"Pairs({len(self):,})"
-
-    def _keys(self) -> NDArray[np.int64]:
-        return self.origin.astype(np.int64) << 32 | self.destination
 
 
 def free_flow_minutes(network: Network, pairs: Pairs) -> NDArray[np.float64]:
@@ -148,3 +149,15 @@ def fastest_minutes(network: Network, pairs: Pairs, link_minutes: NDArray[np.flo
         pairs.destination[order],
     )
     return minutes
+
+
+def _ends(origin: ArrayLike, destination: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    origins = index_array(origin, "origin", _MOST_NODES, DemandError)
+    destinations = index_array(destination, "destination", _MOST_NODES, DemandError)
+    if origins.size != destinations.size:
+        raise DemandError(f"origin has {origins.size:,} entries and destination {destinations.size:,}")
+    return origins, destinations
+
+
+def _keys(origin: NDArray[np.int32], destination: NDArray[np.int32]) -> NDArray[np.int64]:
+    return origin.astype(np.int64) << 32 | destination

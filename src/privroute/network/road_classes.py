@@ -5,13 +5,12 @@ The values are planning defaults, to be replaced by local figures; docs/road-cla
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 from privroute.errors import NetworkError
-from privroute.network.attributes import as_number, show
+from privroute.network.checks import real_number
 
 __all__ = ["OTHER", "ROAD_CLASSES", "RoadClass", "merge_road_classes"]
 
@@ -34,10 +33,13 @@ class RoadClass:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            number = None if isinstance(value, str) else as_number(value)
-            if number is None or not 0 < number < math.inf:
-                raise NetworkError(f"RoadClass: {field.name} is {show(value)}; pass a finite number greater than 0")
+            number = real_number(
+                getattr(self, field.name),
+                f"RoadClass: {field.name}",
+                NetworkError,
+                lambda value: value > 0,
+                "pass a finite number greater than 0",
+            )
             object.__setattr__(self, field.name, number)
 
 

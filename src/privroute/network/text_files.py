@@ -6,20 +6,23 @@ import csv
 import io
 import os
 import re
-import tempfile
+import secrets
+import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privroute.errors import FormatError, NetworkError
+from privroute.errors import FormatError, InputError, NetworkError, PrivrouteError
+from privroute.network.checks import show
 from privroute.network.labels import Label, as_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Table", "Where", "read_table", "read_text", "write_whole"]
+__all__ = ["Table", "Where", "as_path", "column_names", "flush_to_disk", "read_table", "read_text", "write_whole"]
 
-LARGEST_FILE_BYTES = 2**31
+LARGEST_FILE_BYTES = 512 * 2**20
+_CHUNK_BYTES = 2**20
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}(?:\.0*)?")
 _LONGEST_NUMBER = 400
@@ -72,7 +75,8 @@ class Where:
         try:
             return as_label(text.strip())
         except NetworkError as problem:
-            raise self.error(f"{what} is not a label" if self.private else f"{what} {problem}") from None
+            reason = "is not a label" if self.private else f"{problem}"
+        raise self.error(f"{what} {reason}")  # outside, so that the caught error and its contents are not kept
 
     def _shown(self, text: str) -> str:
         return "not shown here" if self.private else _cut(text)
@@ -108,24 +112,58 @@ class Table:
             )
 
 
+def as_path(path: object) -> Path:
+    """Return the path; numbers (which would open a file descriptor) and other things are refused."""
+    if isinstance(path, str | os.PathLike):
+        with suppress(TypeError):  # a PathLike of bytes
+            return Path(path)
+    raise InputError(f"the path is {show(path)}; pass a text or a pathlib.Path")
+
+
+def column_names(**names: object) -> list[str]:
+    """The names of columns, given by argument, in lower case."""
+    for argument, name in names.items():
+        if not isinstance(name, str):
+            raise InputError(f"{argument} is {show(name)}; pass the name of a column as text")
+    return [str(name).lower() for name in names.values()]
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
-    r"""The text of a UTF-8 file (a byte-order mark is skipped), with line ends made \\n."""
-    try:
-        size = Path(path).stat().st_size
-        data = Path(path).read_bytes() if size <= LARGEST_FILE_BYTES else b""
-    except (OSError, ValueError) as problem:  # ValueError: a path with a NUL character
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise FormatError(path, f"cannot be read ({reason}); check the path and its permissions") from None
-    if size > LARGEST_FILE_BYTES:
-        raise FormatError(path, f"has {size:,} bytes; files of more than {LARGEST_FILE_BYTES:,} are not read whole")
+    r"""The text of a UTF-8 file (a byte-order mark is skipped), with line ends made \\n.
+
+    The file may be private: errors are raised outside `except`, since what is caught there holds the file's bytes.
+    """
+    data = _read_bytes(as_path(path))
+    line = None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
-        raise FormatError(path, "is not UTF-8 text; save it as UTF-8", line=line) from None
+    if line is not None:
+        raise FormatError(path, "is not UTF-8 text; save it as UTF-8", line=line)
     if "\0" in text:
         raise FormatError(path, "holds NUL characters, so it is not a text file or is damaged; save it as UTF-8 text")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _read_bytes(path: Path) -> bytes:
+    """The bytes of a regular file, never more than the largest size, whatever the file system says of its size."""
+    data = bytearray()
+    reason = None
+    try:
+        # without O_NONBLOCK, opening a named pipe waits for a writer
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                reason = "not a regular file"
+            while reason is None and len(data) <= LARGEST_FILE_BYTES and (chunk := stream.read(_CHUNK_BYTES)):
+                data += chunk
+    except (OSError, ValueError) as problem:  # ValueError: a path with a NUL character
+        reason = getattr(problem, "strerror", None) or str(problem)
+    if reason is not None:
+        raise FormatError(path, f"cannot be read ({reason}); check the path and its permissions")
+    if len(data) > LARGEST_FILE_BYTES:
+        raise FormatError(path, f"has more than {LARGEST_FILE_BYTES:,} bytes; such files are not read whole, split it")
+    return bytes(data)
 
 
 def read_table(path: str | os.PathLike[str], *, private: bool = False) -> Table:
@@ -138,12 +176,15 @@ def read_table(path: str | os.PathLike[str], *, private: bool = False) -> Table:
     delimiter = max(",;\t", key=header.count)
     rows: list[tuple[int, list[str]]] = []
     reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    reason = None
     try:
         rows.extend(
             (reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(map(str.strip, cells))
         )
     except csv.Error as problem:
-        raise FormatError(path, f"is not readable as CSV ({problem}); check its quotes", line=reader.line_num) from None
+        reason = f"{problem}"
+    if reason is not None:
+        raise FormatError(path, f"is not readable as CSV ({reason}); check its quotes", line=reader.line_num)
     if not rows:
         raise FormatError(path, "is empty; a header and rows are needed")
     columns = [name.lower() for name in rows[0][1]]
@@ -159,23 +200,39 @@ def read_table(path: str | os.PathLike[str], *, private: bool = False) -> Table:
 
 @contextmanager
 def write_whole(path: str | os.PathLike[str]) -> Iterator[io.TextIOWrapper]:
-    """Open a file beside `path` for writing and rename it onto `path` at the end, so none is ever half-written."""
-    target = Path(path)
+    """Open a file beside `path` for writing and rename it onto `path` at the end, so none is ever half-written.
+
+    A link is followed to its target; the file has the mode of the one that it replaces, or what the umask gives.
+    """
+    given = as_path(path)
+    part: Path | None = None
     try:
-        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    except OSError as problem:
-        raise FormatError(path, f"cannot be written ({problem.strerror}); check the folder") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+        target = Path(os.path.realpath(given))
+        old = target.lstat() if os.path.lexists(target) else None
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            raise FormatError(path, "is not a regular file, so it is not replaced; choose another path")
+        part = target.with_name(f".{secrets.token_hex(8)}.part")
+        with part.open("x", encoding="utf-8", newline="") as stream:
             yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(beside).chmod(0o644)
-        Path(beside).replace(target)
-    except BaseException:
-        with suppress(OSError):
-            Path(beside).unlink()
+            flush_to_disk(stream)
+        if old is not None:
+            part.chmod(stat.S_IMODE(old.st_mode))
+        part.replace(target)
+    except PrivrouteError:
         raise
+    except (OSError, ValueError) as problem:  # ValueError: a path with a NUL character, a text that is not UTF-8
+        reason = getattr(problem, "strerror", None) or type(problem).__name__
+        raise FormatError(path, f"cannot be written ({reason}); check the folder and its permissions") from None
+    finally:
+        if part is not None:
+            with suppress(OSError):  # after the renaming it is not there
+                part.unlink()
+
+
+def flush_to_disk(stream: io.TextIOWrapper) -> None:
+    """Write out what is buffered, so that a full disk is noticed now."""
+    stream.flush()
+    os.fsync(stream.fileno())
 
 
 def _cut(text: str) -> str:

@@ -7,12 +7,14 @@ times. Trips within a zone need no road and are left out.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from privroute.errors import FormatError, InputError, NetworkError
+from privroute.errors import DemandError, FormatError, InputError, NetworkError
+from privroute.network.checks import check_period, check_type, one_of
 from privroute.network.demand import Demand
 from privroute.network.network import LatencyKind, Network, choose_latency
 from privroute.network.pairs import OnUnreachable, Pairs
@@ -32,7 +34,7 @@ LengthUnit = Literal["m", "km", "ft", "mi"]
 MINUTES_PER: dict[str, float] = {"s": 1 / 60, "min": 1.0, "h": 60.0}
 KM_PER: dict[str, float] = {"m": 1e-3, "km": 1.0, "ft": 0.3048e-3, "mi": 1.609344}
 
-LARGEST_NODE_NUMBER = 10_000_000
+LARGEST_NODE_NUMBER = 2_000_000
 _TOTAL_TOLERANCE = 1e-3
 _COLUMNS = ("init_node", "term_node", "capacity", "length", "free_flow_time", "b", "power")
 _COLUMN_NAMES = {
@@ -65,9 +67,9 @@ def read_tntp(
     capacity_period_min : minutes for which the file counts capacity (an hour unless the file says otherwise)
     length_unit : unit of the file's lengths; they are left out where it is not given, since files differ
     """
-    minutes = _unit(MINUTES_PER, time_unit, "time_unit")
-    period_min = _period(capacity_period_min, "capacity_period_min")
-    km = None if length_unit is None else _unit(KM_PER, length_unit, "length_unit")
+    minutes = MINUTES_PER[one_of(time_unit, MINUTES_PER, "time_unit", InputError)]
+    period_min = check_period(capacity_period_min, "capacity_period_min")
+    km = None if length_unit is None else KM_PER[one_of(length_unit, KM_PER, "length_unit", InputError)]
     metadata, lines = _split(path)
     order = _column_order(lines)
     rows = [_link(where, text, order) for where, text in _data_lines(lines)]
@@ -117,7 +119,8 @@ def read_tntp_trips(
     on_unreachable : pairs that no path joins: "error" names them, "drop" leaves them and their trips out
     check_total : refuse a table whose sum differs from its own TOTAL OD FLOW by more than a thousandth
     """
-    minutes = _period(period_min, "period_min")
+    check_type(network, Network, "network", DemandError)
+    minutes = check_period(period_min)
     metadata, lines = _split(path)
     trips = _trips(lines, network)
     if check_total:
@@ -230,6 +233,7 @@ def _node_count(path: object, metadata: dict[str, tuple[Where, str]], largest: i
 def _coordinates(path: str | os.PathLike[str], nodes: int) -> NDArray[np.float64]:
     _, lines = _split(path)
     points = np.full((nodes, 2), np.nan)
+    first: dict[int, int | None] = {}
     for where, text in _data_lines(lines):
         cells = text.rstrip("; \t").replace(",", " ").split()
         if cells[0].lower() in ("node", "node_id", "id"):
@@ -237,6 +241,8 @@ def _coordinates(path: str | os.PathLike[str], nodes: int) -> NDArray[np.float64
         if len(cells) < 3:  # noqa: PLR2004 - number, x, y
             raise where.error("expected a node's number, x and y")
         number = where.whole(cells[0], "the node")
+        if first.setdefault(number, where.line) != where.line:
+            raise where.error(f"node {number} stands at line {first[number]} too; give each node once")
         if 1 <= number <= nodes:
             points[number - 1] = where.number(cells[1], "x"), where.number(cells[2], "y")
     missing = np.flatnonzero(np.isnan(points[:, 0]))
@@ -262,21 +268,9 @@ def _check_total(path: object, metadata: dict[str, tuple[Where, str]], total: fl
         return
     where, text = metadata["TOTAL OD FLOW"]
     declared = where.number(text.split()[0], "<TOTAL OD FLOW>")
-    if abs(declared - total) > _TOTAL_TOLERANCE * max(abs(declared), abs(total)):
+    if not math.isclose(declared, total, rel_tol=_TOTAL_TOLERANCE):  # false where the trips sum to infinity
         raise FormatError(
             path,
             f"declares {declared:,.10g} trips and has {total:,.10g}; the file is damaged or cut short "
             "(pass check_total=False to read it as it is)",
         )
-
-
-def _unit(table: dict[str, float], unit: str, name: str) -> float:
-    if unit not in table:
-        raise InputError(f"{name} is {unit!r}; pass one of {', '.join(map(repr, table))}")
-    return table[unit]
-
-
-def _period(minutes: float, name: str) -> float:
-    if not (isinstance(minutes, int | float) and 0 < minutes < float("inf")):
-        raise InputError(f"{name} is {minutes!r}; pass a positive number of minutes")
-    return float(minutes)

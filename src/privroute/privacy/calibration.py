@@ -23,11 +23,13 @@ _PRECISION = 1e-9
 _LARGEST_SCALE = 2.0**40
 
 
+@lru_cache(maxsize=256)
 def gaussian_rho(scale: float, sensitivity: float) -> float:
     """Return OpenDP's rho for the discrete Gaussian of this scale on data of this ℓ2 sensitivity."""
     return float(gaussian_on_integers(scale).map(_positive(sensitivity)))
 
 
+@lru_cache(maxsize=256)
 def gaussian_epsilon(scale: float, sensitivity: float, delta: float) -> float:
     """Return OpenDP's epsilon at `delta` for the discrete Gaussian of this scale; infinite where it has no bound."""
     measurement = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian_on_integers(scale)), delta)

@@ -53,17 +53,25 @@ class OpenDPNoise:
         """Return values + discrete Gaussian noise; the measurement is the one whose map `calibration` reads."""
         checked = check_integers(values)
         measurement = gaussian_on_integers(scale)
-        noisy = np.array(measurement(checked.tolist()), dtype=np.int64)
-        if noisy.shape != checked.shape:
-            raise NoiseError("OpenDP returned another number of values than it was given; nothing is released")
+        noisy = _invoke(measurement, checked)
+        if noisy is None or noisy.shape != checked.shape:
+            raise NoiseError("OpenDP could not draw the noise; nothing was released")
         return noisy
+
+
+def _invoke(measurement: dp.Measurement, values: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """The measurement's answer, or None: OpenDP's own errors may quote a value, so they go no further."""
+    try:
+        return np.array(measurement(values.tolist()), dtype=np.int64)
+    except Exception:  # noqa: BLE001 - whatever it is, its text may hold private data
+        return None
 
 
 def gaussian_on_integers(scale: float) -> dp.Measurement:
     """OpenDP's discrete Gaussian on integer vectors with ℓ2 distance; its map is the guarantee."""
     if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
         raise NoiseError(f"the noise scale is {scale!r}; it must be positive and finite")
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)  # "int" would be 32 bits
     return dp.m.make_gaussian(*space, scale=float(scale))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -63,7 +64,7 @@ class Certificate:
     @property
     def private(self) -> bool:
         """Whether the guarantee holds: only noise from OpenDP protects anyone."""
-        return self.noise == "opendp" and self.epsilon is not None
+        return self.noise == "opendp" and None not in (self.epsilon, self.delta)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with `private` said in so many words."""
@@ -89,11 +90,15 @@ class Certificate:
 
 
 def _check_field(name: str, value: object) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in _KINDS:
         good, wanted = value in _KINDS[name], f"one of {', '.join(_KINDS[name])}"
     elif name in _NUMBERS:
-        good, wanted = number or (value is None and name not in _FRAME), "a number"
+        below = 1 if name == "delta" else math.inf
+        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < below
+        good, wanted = (
+            number or (value is None and name not in _FRAME),
+            "a number " + ("between 0 and 1" if below == 1 else "above 0"),
+        )
     elif name in ("options", "versions"):
         good, wanted = isinstance(value, dict), "an object"
     else:

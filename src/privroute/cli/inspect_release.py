@@ -1,0 +1,72 @@
+"""`privroute inspect`: a certificate as a person wants to read it."""
+
+from typing import Annotated
+
+import typer
+
+import privroute as pr
+from privroute.cli import inputs
+from privroute.cli.terminal import heading, line, say, say_json
+from privroute.release.explanation import explain, odds_factor
+
+__all__ = ["inspect", "routes_in_words"]
+
+
+def inspect(
+    release: inputs.ReleaseArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
+) -> None:
+    """Say what a release protects, from whom, how strongly, and what it does not protect."""
+    found = pr.load_release(release)
+    certificate, words, size = found.certificate, explain(found.certificate), found.policy.summary()
+    network = found.network
+    if as_json:
+        known = certificate.private and certificate.rho is not None and certificate.delta is not None
+        say_json(
+            {
+                "private": certificate.private,
+                "odds_factor": odds_factor(certificate.rho or 0.0, certificate.delta or 0.0) if known else None,
+                "certificate": certificate.as_dict(),
+                "words": words.as_dict(),
+                "network": {"nodes": network.nodes, "links": network.links, "zones": int(network.zones.size)},
+                "policy": {"pairs": size.pairs, "paths": size.paths, "most_paths": size.most_paths},
+                "demand_released": found.demand is not None,
+            }
+        )
+        return
+    line(f"Release {release}", style="bold")
+    say(words.verdict, style="bold green" if certificate.private else "bold white on red")
+    sections = {
+        "What is protected": words.protected,
+        "From whom": words.from_whom,
+        "How strongly": words.strength,
+        "What is NOT protected": words.not_protected,
+        "How it was made": words.made,
+    }
+    for title, sentences in sections.items():
+        if sentences:
+            heading(title)
+            for sentence in sentences:
+                say(sentence, bullet=True)
+    heading("What is in it")
+    say(f"{network.nodes:,} nodes, {network.links:,} links, {network.zones.size:,} zones.", bullet=True)
+    say(f"Routes: {routes_in_words(found.policy)}.", bullet=True)
+    say(_demand(found), bullet=True)
+    versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
+    say(f"Budget: {certificate.budget}. Made with {versions or 'versions not named'}.", bullet=True)
+
+
+def _demand(found: pr.Release) -> str:
+    if found.demand is None:
+        return "No demand: only the routes were released."
+    kind = "with noise, released with the routes" if found.certificate.private else "NOT PRIVATE"
+    return f"Demand: {found.demand.total_per_min * 60:,.0f} vehicles per hour in all ({kind})."
+
+
+def routes_in_words(policy: pr.RoutingPolicy) -> str:
+    """The size of a policy."""
+    size = policy.summary()
+    return (
+        f"{size.pairs:,} pairs, {size.paths:,} routes ({size.mean_paths:.2f} for a pair, at most {size.most_paths}), "
+        f"{size.mean_links:.1f} links each"
+    )

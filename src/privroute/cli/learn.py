@@ -1,0 +1,118 @@
+"""`privroute learn`: from a private history to a certified release."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+import privroute as pr
+from privroute.cli import inputs
+from privroute.cli.inspect_release import routes_in_words
+from privroute.cli.output import check_release_place
+from privroute.cli.terminal import line, on_terminal, say, warn
+from privroute.errors import GuaranteeError, InputError
+from privroute.network.checks import check_period
+from privroute.network.demand import check_expansion
+
+__all__ = ["learn"]
+
+
+def learn(
+    network: inputs.NetworkOption,
+    history: Annotated[
+        Path, typer.Option(help="PRIVATE: CSV with date, origin, destination, trips.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the release.", show_default=False)],
+    first: inputs.FirstDayOption = None,
+    last: inputs.LastDayOption = None,
+    epsilon: inputs.EpsilonOption = None,
+    delta: inputs.DeltaOption = None,
+    period_min: inputs.PeriodOption = 60.0,
+    expansion: inputs.ExpansionOption = 1.0,
+    mechanism: Annotated[
+        Literal["counts", "daily", "none"],
+        typer.Option(help="Noise on the sum over the days, on every day, or none (NOT PRIVATE)."),
+    ] = "counts",
+    window: Annotated[
+        int | None, typer.Option(min=1, help="For daily: use only the last so many days. Default: all.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is there.")] = False,
+    allow_not_private: Annotated[
+        bool, typer.Option("--allow-not-private", help="Write a release without protection, for comparison only.")
+    ] = False,
+    nodes: inputs.NodesOption = None,
+    latency: inputs.LatencyOption = None,
+    factor: inputs.FactorOption = None,
+    time_unit: inputs.TimeUnitOption = None,
+    on_unreachable: inputs.UnreachableOption = "error",
+) -> None:
+    """Learn a routing policy from daily counts of trips and release it under a guarantee.
+
+    Everything public is checked before the private file is opened. Each run draws new noise and spends the guarantee
+    anew: the promises of several releases from the same trips add up.
+    """
+    dates = inputs.check_dates(first, last)
+    days = (dates[1] - dates[0]).days + 1
+    guarantee = _guarantee(mechanism, epsilon, delta, allow_not_private=allow_not_private)
+    chosen = _mechanism(mechanism, window, days)
+    with inputs.spoken_as_options():
+        check_period(period_min)
+        check_expansion(expansion)
+    check_release_place(out, overwrite=overwrite)
+    roads, _ = inputs.read_network(network, nodes=nodes, latency=latency, factor=factor, time_unit=time_unit)
+    with inputs.spoken_as_options():
+        pairs = pr.Pairs.of_zones(roads, on_unreachable=on_unreachable)
+    line(f"{roads}, {len(pairs):,} pairs, {days:,} days of {period_min:g} minutes")
+
+    data = pr.read_daily_od(
+        history, roads, dates=dates, period_min=period_min, expansion=expansion, on_unreachable=on_unreachable
+    )
+    trips, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
+    line(f"PRIVATE, do not publish: {trips:,} trips counted, {empty:,} of {days:,} days without any", style="yellow")
+    release = pr.learn(roads, data, guarantee, chosen, progress=on_terminal())
+    release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
+
+    line(f"Released: {out}", style="bold")
+    if guarantee is None:
+        warn("NOT PRIVATE: no noise was added. This release is for comparison only; do not publish it.")
+        return
+    say(
+        f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one trip; {routes_in_words(release.policy)}. "
+        "The budget of this data set is not tracked: releases from the same trips add up."
+    )
+    line(f"What it promises, and what it does not: privroute inspect {out}")
+
+
+def _guarantee(
+    mechanism: str, epsilon: float | None, delta: float | None, *, allow_not_private: bool
+) -> pr.Guarantee | None:
+    """The guarantee, checked, with noise that can be drawn; None only where that was asked for twice."""
+    from privroute.privacy.calibration import gaussian_scale  # noqa: PLC0415 - the private side
+    from privroute.privacy.sensitivity import summed_counts_sensitivity  # noqa: PLC0415
+
+    if mechanism == "none":
+        if epsilon is not None or delta is not None:
+            raise GuaranteeError("--mechanism none adds no noise, so it has no --epsilon and no --delta")
+        if not allow_not_private:
+            raise GuaranteeError(
+                "--mechanism none is NOT PRIVATE and nothing was read; add --allow-not-private if the release will not "
+                "be published"
+            )
+        return None
+    if epsilon is None or delta is None:
+        raise GuaranteeError(
+            "--epsilon and --delta are needed, for instance --epsilon 0.1 --delta 1e-6; privroute plan helps to choose"
+        )
+    guarantee = pr.Guarantee(epsilon=epsilon, delta=delta)
+    gaussian_scale(guarantee.epsilon, guarantee.delta, summed_counts_sensitivity(guarantee))
+    return guarantee
+
+
+def _mechanism(name: str, window: int | None, days: int) -> "str | pr.Daily":
+    if window is None:
+        return name
+    if name != "daily":
+        raise InputError("--window belongs to --mechanism daily; leave it out, or choose that")
+    if window > days:
+        raise InputError(f"--window is {window:,} days where --from and --to span {days:,}")
+    return pr.Daily(window=window)

@@ -1,0 +1,35 @@
+"""Where commands write: checked before anything private is read or any noise is drawn."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from privroute.errors import InputError
+
+__all__ = ["check_release_place", "make_folder"]
+
+
+def check_release_place(place: Path, *, overwrite: bool) -> None:
+    """Refuse a place where a release cannot be written, in the words of the command line."""
+    if place.is_symlink() or (place.exists() and not place.is_dir()):
+        raise InputError(f"{place} is not a folder; choose another with --out")
+    try:
+        taken = place.is_dir() and any(place.iterdir())
+    except OSError as problem:
+        raise InputError(f"{place} cannot be read ({problem.strerror}); choose another with --out") from None
+    if taken and not (place / "release.json").is_file():
+        raise InputError(f"{place} holds other files than a release, so it is not replaced; choose another with --out")
+    if taken and not overwrite:
+        raise InputError(f"{place} is not empty; choose another with --out, or replace it with --overwrite")
+    above = next(folder for folder in (*place.absolute().parents, Path("/")) if folder.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"{place} cannot be written: {above} is not a folder one may write to; choose another --out")
+
+
+def make_folder(place: Path) -> None:
+    """Make a folder for results, or say why it cannot be."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"{place}: cannot be used as a folder ({problem.strerror}); pass another with --out") from None

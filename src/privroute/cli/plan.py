@@ -1,0 +1,172 @@
+"""`privroute plan`: which epsilon, before any trip is touched."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import privroute as pr
+from privroute.cli import inputs
+from privroute.cli.terminal import bar, heading, line, percent, say, table
+from privroute.errors import InputError
+from privroute.network.pairs import OnUnreachable
+
+if TYPE_CHECKING:
+    from privroute.evaluate.plan import Plan
+
+__all__ = ["plan"]
+
+_GOOD_PERCENT = 0.1
+
+
+def plan(
+    network: inputs.NetworkOption,
+    days: Annotated[int, typer.Option(min=1, help="How many days of data there will be.")],
+    prior: Annotated[
+        Path | None, typer.Option(help="Public demand: TNTP trips (.tntp), CSV (.csv) or Open Matrix (.omx).")
+    ] = None,
+    prior_period_min: Annotated[float, typer.Option(help="Minutes for which the prior file counts trips.")] = 60.0,
+    zone_sizes: Annotated[
+        Path | None, typer.Option(help="Instead of --prior: CSV with zone, size and perhaps receives; a gravity model.")
+    ] = None,
+    trips_per_hour: Annotated[
+        float | None, typer.Option(help="With --zone-sizes: vehicles on the road in an hour.")
+    ] = None,
+    period_min: inputs.PeriodOption = 60.0,
+    expansion: inputs.ExpansionOption = 1.0,
+    delta: inputs.DeltaOption = 1e-6,
+    epsilons: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Which to try, like 0.01,0.1,1. Default: from 0.001 to 10.")
+    ] = None,
+    mechanism: Annotated[inputs.MechanismName, typer.Option(help="How the data would be used.")] = "counts",
+    draws: Annotated[int, typer.Option(min=1, max=1000, help="Simulated histories for each epsilon.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same plan.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for plan.csv, plan.json and plan.png.")] = None,
+    nodes: inputs.NodesOption = None,
+    latency: inputs.LatencyOption = None,
+    factor: inputs.FactorOption = None,
+    time_unit: inputs.TimeUnitOption = None,
+    on_unreachable: inputs.UnreachableOption = "error",
+    matrix: inputs.MatrixOption = None,
+) -> None:
+    """Say what each epsilon is expected to cost, from public data alone.
+
+    Days are simulated from a public prior demand, policies are learned from them, and each is compared with the
+    optimum of the prior and with what needs no data at all.
+    """
+    from privroute.evaluate.plan import DEFAULT_EPSILONS  # noqa: PLC0415 - the private side
+    from privroute.evaluate.plan import plan as make_plan  # noqa: PLC0415
+    from privroute.evaluate.plan_files import write_plan  # noqa: PLC0415
+
+    wanted = DEFAULT_EPSILONS if epsilons is None else _numbers(epsilons)
+    if prior is not None and zone_sizes is not None:
+        raise InputError("--prior and --zone-sizes exclude each other; give one")
+    if (zone_sizes is None) != (trips_per_hour is None):
+        raise InputError("--zone-sizes and --trips-per-hour belong together; give both, or --prior")
+    roads, usual = inputs.read_network(network, nodes=nodes, latency=latency, factor=factor, time_unit=time_unit)
+    if prior is not None:
+        usual = inputs.read_public_demand(
+            prior, roads, period_min=prior_period_min, on_unreachable=on_unreachable, matrix=matrix
+        )
+    elif zone_sizes is not None and trips_per_hour is not None:
+        usual = _gravity(roads, zone_sizes, trips_per_hour, on_unreachable)
+    if usual is None:
+        raise InputError("a plan needs a public demand: give --prior, or --zone-sizes with --trips-per-hour")
+    with bar("Learning from simulated days", draws * (len(set(wanted)) + 1)) as done, inputs.spoken_as_options():
+        found = make_plan(
+            roads,
+            usual,
+            days=days,
+            period_min=period_min,
+            expansion=expansion,
+            delta=1e-6 if delta is None else delta,
+            epsilons=wanted,
+            mechanism=mechanism,
+            draws=draws,
+            seed=seed,
+            prior_is_gravity=zone_sizes is not None,
+            progress=lambda finished, _total: done(finished),
+        )
+    _show(found, roads)
+    if out is not None:
+        for path in write_plan(found, out):
+            line(f"Written: {path}")
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--epsilons {text[:40]!r} is not a list of numbers; write it like 0.01,0.1,1") from None
+
+
+def _gravity(roads: pr.Network, zone_sizes: Path, trips_per_hour: float, on_unreachable: OnUnreachable) -> pr.Demand:
+    if not 0 < trips_per_hour < float("inf"):
+        raise InputError(f"--trips-per-hour is {trips_per_hour}; pass a positive number")
+    sends, receives = inputs.read_zone_sizes(zone_sizes, roads)
+    with inputs.spoken_as_options():
+        pairs = pr.Pairs.of_zones(roads, on_unreachable=on_unreachable)
+        return pr.gravity_demand(roads, pairs, sends, receives, total_per_min=trips_per_hour / 60)
+
+
+def _show(found: "Plan", roads: pr.Network) -> None:
+    line(f"{roads}")
+    say(
+        f"{found.days:,} days of {found.period_min:g} minutes, about {found.expected_trips:,.0f} trips in the data by "
+        "the public prior. Everything here is simulated from it; no trip was read."
+    )
+    table(
+        f"Expected travel time above the optimum: {found.mechanism}, delta {found.delta:g}",
+        ["epsilon", "noise on\na count", "median", "lowest", "highest"],
+        [
+            *(
+                (
+                    f"{row.epsilon:g}",
+                    f"± {_trips(row.noise_scale)}",
+                    percent(row.median),
+                    percent(row.low),
+                    percent(row.high),
+                )
+                for row in found.rows
+            ),
+            (
+                "no noise, NOT PRIVATE",
+                "0",
+                percent(found.without_noise_median),
+                percent(min(found.without_noise)),
+                percent(max(found.without_noise)),
+            ),
+            *((f"no data: {row.name}", "-", percent(row.percent), "", "") for row in found.without_data),
+        ],
+    )
+    heading("Which epsilon?")
+    for sentence in _advice(found):
+        say(sentence)
+
+
+def _trips(scale: float) -> str:
+    return f"{scale:.3g}" if scale < 1000 else f"{scale:,.0f}"  # noqa: PLR2004 - digits that matter
+
+
+def _advice(found: "Plan") -> list[str]:
+    good = found.smallest_epsilon(_GOOD_PERCENT)
+    free = min(found.without_data, key=lambda row: row.percent)
+    useful = found.smallest_epsilon(free.percent)
+    chance = found.smallest_epsilon(2 * found.without_noise_median)
+    sentences = [
+        f"Epsilon {good:g} is the smallest of these whose policy is within {_GOOD_PERCENT:g} % of the optimum (median)."
+        if good is not None
+        else f"None of these comes within {_GOOD_PERCENT:g} % of the optimum (median): more days, larger zones or a "
+        "larger epsilon would help."
+    ]
+    if useful is None:
+        sentences.append(f"None beats what needs no data ({free.name}, {percent(free.percent)}).")
+    elif useful > found.rows[0].epsilon:
+        sentences.append(
+            f"Below epsilon {useful:g} one may as well use no data ({free.name}, {percent(free.percent)})."
+        )
+    else:
+        sentences.append(f"All of them beat what needs no data ({free.name}, {percent(free.percent)}).")
+    if chance is not None:
+        sentences.append(f"From epsilon {chance:g} on the noise costs no more than the chance of the days themselves.")
+    return sentences

@@ -1,0 +1,82 @@
+"""`privroute route`: how a release sends somebody from here to there."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import privroute as pr
+from privroute.cli import inputs
+from privroute.cli.terminal import chance, line, say_json, table, warn
+from privroute.errors import InputError
+
+__all__ = ["load", "route"]
+
+
+def route(
+    release: inputs.ReleaseArgument,
+    origin: Annotated[
+        str, typer.Argument(metavar="ORIGIN", help="Where the trip starts: a zone as in the files.", show_default=False)
+    ],
+    destination: Annotated[str, typer.Argument(metavar="DESTINATION", help="Where it ends.", show_default=False)],
+    sample: Annotated[
+        int | None, typer.Option(min=1, max=10_000_000, help="Draw so many routes with their probabilities.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="With --sample: the same seed gives the same draws.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
+) -> None:
+    """Show the alternative routes of a pair with their probabilities and minutes, or draw among them."""
+    if seed is not None and sample is None:
+        raise InputError("--seed belongs to --sample; say how many routes to draw")
+    found = load(release)
+    network = found.network
+    routes = found.policy.routes(origin, destination)
+    busy = None if found.demand is None else network.latency.time(found.policy.link_flow(found.demand))
+    rows: list[dict[str, Any]] = [
+        {
+            "probability": each.probability,
+            "free_flow_min": float(network.free_flow_min[list(each.links)].sum()),
+            "expected_min": None if busy is None else float(busy[list(each.links)].sum()),
+            "nodes": list(each.nodes),
+        }
+        for each in routes
+    ]
+    drawn = None if sample is None else found.policy.sample(origin, destination, size=sample, seed=seed)
+    if drawn is not None:
+        for row, times in zip(rows, np.bincount(drawn, minlength=len(rows)).tolist(), strict=True):
+            row["drawn"] = times
+    if as_json:
+        result = {
+            "origin": routes[0].nodes[0],
+            "destination": routes[0].nodes[-1],
+            "private": found.certificate.private,
+        }
+        say_json({**result, "routes": rows, **({} if drawn is None else {"sample": drawn.tolist()})})
+        return
+    columns = ["route", "probability", *([] if drawn is None else ["drawn"]), "min, empty roads"]
+    columns += [] if busy is None else ["min, released demand"]
+    table(
+        f"From {origin} to {destination}",
+        [*columns, "nodes"],
+        [_cells(position, row) for position, row in enumerate(rows, start=1)],
+        left=(len(columns),),
+    )
+    if sample == 1 and drawn is not None:
+        line(f"Take route {int(drawn[0]) + 1}.")
+
+
+def load(release: Path) -> pr.Release:
+    """Read a release; one that is not private is said to be so on the error stream."""
+    found = pr.load_release(release)
+    if not found.certificate.private:
+        warn(f"{release} is NOT PRIVATE; see: privroute inspect {release}")
+    return found
+
+
+def _cells(position: int, row: dict[str, Any]) -> list[str]:
+    cells = [str(position), chance(row["probability"])]
+    cells += [f"{row['drawn']:,}"] if "drawn" in row else []
+    cells += [f"{row['free_flow_min']:.2f}"]
+    cells += [] if row["expected_min"] is None else [f"{row['expected_min']:.2f}"]
+    return [*cells, " → ".join(str(node) for node in row["nodes"])]

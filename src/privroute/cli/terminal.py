@@ -1,0 +1,112 @@
+"""What every command prints with: texts that are never read as markup, tables, numbers, bars."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from privroute.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+__all__ = ["bar", "chance", "heading", "line", "on_terminal", "percent", "say", "say_json", "table", "warn"]
+
+console = Console()
+errors = Console(stderr=True)
+
+_WIDEST, _NARROWEST = 100, 20
+_SMALLEST_PERCENT = 1e-9  # the optimum that others are compared with is itself known to a gap of 1e-11
+_SMALLEST_PLAIN = 1e-3
+_LARGEST_PLAIN = 1000.0
+
+
+def say(text: str, *, bullet: bool = False, style: str = "") -> None:
+    """Print a paragraph, broken at the width of the terminal and at 100 columns at most."""
+    broken = textwrap.fill(
+        text,
+        width=max(min(console.width, _WIDEST), _NARROWEST),
+        initial_indent="  - " if bullet else "",
+        subsequent_indent="    " if bullet else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    line(broken, style=style)
+
+
+def line(text: str, *, style: str = "") -> None:
+    """Print one line whole, however long, so that paths and commands in it can be copied."""
+    console.print(Text(_plain(text), style=style), soft_wrap=True)
+
+
+def heading(text: str) -> None:
+    """Print a heading after an empty line."""
+    console.print()
+    line(text, style="bold")
+
+
+def warn(text: str) -> None:
+    """Print a line on the error stream that nobody overlooks."""
+    errors.print(Text(_plain(text), style="bold red"), soft_wrap=True)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
+    """Print rows under columns; `left` names the columns that are not numbers. Cells are texts, never markup."""
+    line(title, style="bold")
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for position, name in enumerate(columns):
+        shown.add_column(Text(name, style="bold"), justify="left" if position in left else "right", overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(_plain(cell)) for cell in row))
+    console.print(shown)
+
+
+def say_json(values: Any) -> None:
+    """Print one JSON object."""
+    try:
+        typer.echo(json.dumps(values, indent=2, allow_nan=False))
+    except ValueError:
+        raise ReleaseError("there is a number in it that JSON cannot write; read it without --json") from None
+
+
+def percent(value: float) -> str:
+    """Write a percentage with the digits that matter: 19.7 %, 0.109 %, 2.7e-06 %; 0 % below what is known."""
+    size = abs(value)
+    if size < _SMALLEST_PERCENT:
+        return "0 %"
+    if size < _SMALLEST_PLAIN:
+        return f"{value:.1e} %"
+    return f"{value:.3g} %" if size < _LARGEST_PLAIN else f"{value:,.0f} %"
+
+
+def chance(value: float) -> str:
+    """Write a probability: 62.5 %, 0.031 %."""
+    return "100 %" if value >= 1 else percent(100 * value)
+
+
+@contextmanager
+def bar(text: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar on the error stream while this lasts; what it gives is called with how much is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not on_terminal()) as progress:
+        task = progress.add_task(text, total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def on_terminal() -> bool:
+    """Whether somebody watches the error stream, where bars are shown."""
+    return errors.is_terminal
+
+
+def _plain(text: str) -> str:
+    """The text without what would steer a terminal, or could not be written to one."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)

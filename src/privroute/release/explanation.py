@@ -1,0 +1,182 @@
+"""A certificate in plain words: what is protected, from whom, how strongly, and what is not.
+
+Two statements follow from the noise, and they are not the same:
+
+    (epsilon, delta):  P[E | with the trip] ≤ e^epsilon P[E | without it] + delta, and the same the other way round
+    odds:              whoever sees the release changes their odds about one trip by a factor of at most
+                       exp(rho + 2 √(rho ln(2 / p))), except with probability p
+
+The second one bounds the likelihood ratio itself. (epsilon, delta) alone does not bound it "except with probability
+delta": for Gaussian noise the ratio exceeds e^epsilon more often than that. So it is read from rho: zero-concentrated
+privacy bounds the moments of the likelihood ratio, and Markov's inequality then gives, for a change upwards and one
+downwards, exp(−(t ∓ rho)² / 4 rho), together at most p for the t above (Bun and Steinke 2016, Lemma 3.5).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from privroute.errors import GuaranteeError
+
+if TYPE_CHECKING:
+    from privroute.release.certificate import Certificate
+
+__all__ = ["Explanation", "explain", "odds_factor"]
+
+_LARGEST_EXPONENT = 700.0
+_MANY_TRIPS = 10
+_LARGE_FACTOR = 1e4
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A certificate for people, in sentences.
+
+    verdict : one line, which begins with NOT PRIVATE where that is so
+    protected, from_whom, strength : what the guarantee says; empty where there is none
+    not_protected : what nobody should expect of it
+    made : mechanism, noise and data
+    """
+
+    verdict: str
+    protected: tuple[str, ...]
+    from_whom: tuple[str, ...]
+    strength: tuple[str, ...]
+    not_protected: tuple[str, ...]
+    made: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def odds_factor(rho: float, exception: float, *, trips: int = 1) -> float:
+    """Return the factor by which odds about `trips` trips may change, except with probability `exception`.
+
+    rho-zero-concentrated privacy for one trip is k² rho for k trips.
+    """
+    if not (0 < rho < math.inf and 0 < exception < 1 and trips >= 1):
+        raise GuaranteeError(f"no odds follow from rho {rho}, exception {exception} and {trips} trips")
+    together = trips**2 * rho
+    exponent = together + 2 * math.sqrt(together * math.log(2 / exception))
+    return math.exp(exponent) if exponent < _LARGEST_EXPONENT else math.inf
+
+
+def explain(certificate: Certificate) -> Explanation:
+    """Say in sentences what a certificate promises, and what it does not."""
+    made = _made(certificate)
+    if not certificate.private or certificate.epsilon is None or certificate.delta is None:
+        return Explanation(
+            verdict=f"NOT PRIVATE: {_why_not(certificate)}. Do not publish it.",
+            protected=(),
+            from_whom=(),
+            strength=(),
+            not_protected=("Nothing is protected: whoever sees this release may learn about single trips from it.",),
+            made=made,
+        )
+    return Explanation(
+        verdict=(
+            f"Private: epsilon {certificate.epsilon:g}, delta {certificate.delta:g} for one {certificate.unit}, "
+            "one trip on one day."
+        ),
+        protected=(
+            "Whether any one trip was in the data: that it was made, on which day, from where and to where.",
+            f"Formally: {certificate.adjacency}",
+        ),
+        from_whom=(
+            (
+                "Everybody who sees this release, whatever they already know (even every other trip), however they "
+                "compute, now or later, and whatever they do with it."
+            ),
+        ),
+        strength=_strength(certificate, certificate.epsilon, certificate.delta),
+        not_protected=_not_protected(certificate, certificate.delta),
+        made=made,
+    )
+
+
+def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[str, ...]:
+    likely = math.exp(epsilon) if epsilon < _LARGEST_EXPONENT else math.inf
+    sentences = [
+        (
+            "Whatever anybody concludes from this release about one trip, they would conclude almost as likely had "
+            f"that trip been left out: at most {_factor(likely)} times as likely, plus a chance of {delta:g}."
+        )
+    ]
+    if certificate.rho is not None:
+        factor = odds_factor(certificate.rho, delta)
+        sentences.append(
+            "In odds: whatever somebody knew before, seeing this release changes their odds about any one trip by at "
+            f"most a factor {_factor(factor)}, except with probability {delta:g}. {_example(factor)}"
+        )
+    return tuple(sentences)
+
+
+def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
+    person = "Several trips of one person together: each trip multiplies the factor"
+    if certificate.rho is not None:
+        person += f"; for {_MANY_TRIPS} trips it is {_factor(odds_factor(certificate.rho, delta, trips=_MANY_TRIPS))}"
+    return (
+        f"{person}.",
+        "Several releases from the same trips: their factors multiply too "
+        + ("(the budget of this data set is not tracked)." if certificate.budget == "not tracked" else "."),
+        "Trips from whoever made this release: the curator saw them all and must be trusted.",
+        (
+            "What is true of everybody: that a road is busy in the morning is what the release is meant to show, and "
+            "it may say something about you whether or not your trips were in the data."
+        ),
+        (
+            "What others know from elsewhere: a release takes nothing away from that. If trips come together (a "
+            "family, a convoy), they count as several trips."
+        ),
+    )
+
+
+def _example(factor: float) -> str:
+    if not factor < _LARGE_FACTOR:
+        return "Such a factor protects next to nothing."
+    return (
+        f"Somebody who thought it as likely as not ends between {1 / (1 + factor):.1%} and {1 - 1 / (1 + factor):.1%}."
+    )
+
+
+def _why_not(certificate: Certificate) -> str:
+    if certificate.noise == "none":
+        return "no noise was added to what was computed from the trips"
+    if certificate.noise == "seeded":
+        return "its noise came from a seed, for an experiment, and whoever knows the seed can take it off"
+    return "it carries no guarantee"
+
+
+def _made(certificate: Certificate) -> tuple[str, ...]:
+    """Mechanism, noise and data."""
+    data = {
+        "trips": "Made from trip records",
+        "simulated": "Made from simulated trips, so there is nobody in it to protect",
+    }[certificate.data]
+    dates = f", {certificate.first_date} to {certificate.last_date}" if certificate.first_date else ""
+    fleet = f"; one trip stands for {certificate.expansion:g} vehicles" if certificate.expansion != 1 else ""
+    days = f"{certificate.days:,} {'day' if certificate.days == 1 else 'days'}"
+    sentences = [f"{data}: {days} of {certificate.period_min:g} minutes{dates}{fleet}."]
+    options = ", ".join(f"{name} {value}" for name, value in certificate.options.items() if value is not None)
+    sentences.append(f"Mechanism {certificate.mechanism}" + (f" ({options})." if options else "."))
+    if certificate.noise_scale is not None and certificate.sensitivity is not None:
+        source = {
+            "opendp": "OpenDP's discrete Gaussian, from the system's entropy",
+            "seeded": "a discrete Gaussian from a seed",
+            "none": "none",
+        }[certificate.noise]
+        sentences.append(
+            f"Noise: {source}; standard deviation {certificate.noise_scale:.4g} trips on counts that one trip changes "
+            f"by at most {certificate.sensitivity:g}"
+            + (f" (rho {certificate.rho:.3g})." if certificate.rho is not None else ".")
+        )
+    return tuple(sentences)
+
+
+def _factor(value: float) -> str:
+    if not value < _LARGE_FACTOR:
+        return "above 10,000"
+    return f"{value:.3f}" if value < 10 else f"{value:.0f}"  # noqa: PLR2004 - digits that matter

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.command import refused, run
+from tests.cli.conftest import FIRST, LAST, MARK
+
+import privroute as pr
+
+DATES = ("--from", FIRST, "--to", LAST)
+PROMISE = ("--epsilon", "0.1", "--delta", "1e-6")
+BASE = ("learn", "--network", "sioux-falls")
+
+
+def unmarked(text: str) -> bool:
+    return str(MARK) not in text and f"{MARK:,}" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [((), "counts"), (("--mechanism", "daily"), "daily"), (("--mechanism", "daily", "--window", 2), "daily")],
+)
+def test_a_history_becomes_a_private_release(
+    daily_csv: Path, tmp_path: Path, options: tuple[object, ...], name: str
+) -> None:
+    done = run(*BASE, "--history", daily_csv, *DATES, *PROMISE, "--expansion", 2, *options, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert done.err == ""
+    certificate = pr.load_release(tmp_path / "out").certificate
+    assert certificate.private
+    assert (certificate.mechanism, certificate.data, certificate.days) == (name, "trips", 4)
+    assert (certificate.epsilon, certificate.delta, certificate.expansion) == (0.1, 1e-6, 2.0)
+    assert (certificate.first_date, certificate.last_date) == (FIRST, LAST)
+
+
+def test_what_is_printed_about_the_data_is_marked_and_holds_no_record(daily_csv: Path, tmp_path: Path) -> None:
+    done = run(*BASE, "--history", daily_csv, *DATES, *PROMISE, "--out", tmp_path / "out")
+    counted = [line for line in done.out.splitlines() if "trips counted" in line]
+    assert len(counted) == 1
+    assert counted[0].startswith("PRIVATE")
+    assert unmarked(done.out + done.err)
+
+
+def test_nothing_of_the_terminal_is_in_the_release(daily_csv: Path, history: pr.DemandHistory, tmp_path: Path) -> None:
+    run(*BASE, "--history", daily_csv, *DATES, *PROMISE, "--out", tmp_path / "out")
+    manifest = (tmp_path / "out" / "release.json").read_text()
+    total = int(history.counts.sum()) - int(history.counts[0, 0]) + MARK
+    assert str(total) not in manifest
+    assert unmarked(manifest)
+
+
+def test_a_release_that_is_there_is_replaced_only_when_asked(daily_csv: Path, tmp_path: Path) -> None:
+    arguments = (*BASE, "--history", daily_csv, *DATES, *PROMISE, "--out", tmp_path / "out")
+    assert run(*arguments).code == 0
+    before = (tmp_path / "out" / "release.json").read_text()
+    assert "--overwrite" in refused(*arguments)
+    assert (tmp_path / "out" / "release.json").read_text() == before
+    assert run(*arguments, "--overwrite").code == 0
+    assert (tmp_path / "out" / "release.json").read_text() != before
+
+
+def test_no_noise_has_to_be_asked_for_twice_and_is_said_loudly(daily_csv: Path, tmp_path: Path) -> None:
+    arguments = (*BASE, "--history", daily_csv, *DATES, "--mechanism", "none", "--out", tmp_path / "out")
+    assert "NOT PRIVATE" in refused(*arguments)
+    assert not (tmp_path / "out").exists()
+    assert "no --epsilon" in refused(*arguments, "--allow-not-private", "--epsilon", "1")
+    done = run(*arguments, "--allow-not-private")
+    assert done.code == 0
+    assert "NOT PRIVATE" in done.err
+    assert not pr.load_release(tmp_path / "out").certificate.private
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*DATES,), "--epsilon and --delta are needed"),
+        ((*DATES, "--epsilon", "0.1"), "--epsilon and --delta are needed"),
+        ((*DATES, "--epsilon", "0", "--delta", "1e-6"), "epsilon is 0.0"),
+        ((*DATES, "--epsilon", "inf", "--delta", "1e-6"), "epsilon is inf"),
+        ((*DATES, "--epsilon", "1", "--delta", "1"), "delta is 1.0"),
+        ((*DATES, "--epsilon", "1e-300", "--delta", "1e-300"), "larger epsilon"),
+        ((*PROMISE,), "--from is missing"),
+        ((*PROMISE, "--from", FIRST), "--to is missing"),
+        ((*PROMISE, "--from", LAST, "--to", FIRST), "is before"),
+        ((*PROMISE, "--from", "5.1.2026", "--to", LAST), "is not a date"),
+        ((*PROMISE, *DATES, "--window", "2"), "--window belongs to --mechanism daily"),
+        ((*PROMISE, *DATES, "--window", "9", "--mechanism", "daily"), "--window is 9 days"),
+        ((*PROMISE, *DATES, "--period-min", "-1"), "--period-min is -1.0"),
+        ((*PROMISE, *DATES, "--period-min", "nan"), "--period-min is nan"),
+        ((*PROMISE, *DATES, "--expansion", "0"), "--expansion is 0.0"),
+        ((*PROMISE, *DATES, "--factor", "2", "--latency", "bpr"), "--factor"),
+        ((*PROMISE, *DATES, "--network", "missing.tntp"), "--network takes"),
+    ],
+)
+def test_what_is_public_is_checked_before_the_private_file_is_opened(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    """The private file does not exist: opening it would be another error."""
+    history = tmp_path / "never-opened.csv"
+    text = refused(*BASE, "--history", history, "--out", tmp_path / "out", *arguments)
+    assert message in text
+    assert "never-opened" not in text
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_private_file_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "other.txt").write_text("")
+    for place in ("file", "file/inside", "full"):
+        text = refused(*BASE, "--history", tmp_path / "never-opened.csv", *DATES, *PROMISE, "--out", tmp_path / place)
+        assert "--out" in text
+        assert "never-opened" not in text
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        f"{FIRST},1,2,MARK-8271",
+        f"{FIRST},MARK-8271,2,1",
+        f"{FIRST},1,MARK-8271,1",
+        "MARK-8271,1,2,1",
+        f"{FIRST},1,2,-8271",
+        f"{FIRST},1,2,8271.5",
+        f'{FIRST},1,2,"MARK-8271',
+        f"{FIRST},1,2,3,MARK-8271",
+        f"{FIRST},[bold]8271,2,3",
+    ],
+)
+def test_an_unusable_record_is_named_by_its_line_never_by_what_stands_there(tmp_path: Path, row: str) -> None:
+    private = tmp_path / "daily.csv"
+    private.write_text(f"date,origin,destination,trips\n{FIRST},1,2,3\n{row}\n")
+    text = refused(*BASE, "--history", private, *DATES, *PROMISE, "--out", tmp_path / "out")
+    assert "line 3" in text
+    assert "8271" not in text
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_header_of_private_names_is_not_shown(tmp_path: Path) -> None:
+    private = tmp_path / "daily.csv"
+    private.write_text("MARK8271,b\n1,2\n")
+    assert "8271" not in refused(*BASE, "--history", private, *DATES, *PROMISE, "--out", tmp_path / "out")

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.command import refused, run
+
+import privroute as pr
+
+QUICK = ("--days", 5, "--epsilons", "0.01,1", "--draws", 2)
+
+
+def sizes_csv(path: Path, **changes: str) -> Path:
+    zones = [str(label) for label in pr.sioux_falls().network.node_labels]
+    rows = {zone: f"{zone},{10 + int(zone)},{40 - int(zone)}" for zone in zones} | changes
+    path.write_text("zone,size,receives\n" + "\n".join(row for row in rows.values() if row) + "\n")
+    return path
+
+
+def test_a_plan_of_the_built_in_network_needs_no_files(tmp_path: Path) -> None:
+    done = run("plan", "--network", "sioux-falls", *QUICK, "--out", tmp_path / "plan")
+    assert done.code == 0, done.err
+    assert "no trip was read" in done.text
+    assert "Epsilon 0.01 is the smallest of these whose policy is within 0.1 % of the optimum" in done.text
+    assert "beat what needs no data" in done.text
+    found = json.loads((tmp_path / "plan" / "plan.json").read_text())
+    assert [row["epsilon"] for row in found["rows"]] == [0.01, 1.0]
+    assert len(found["rows"][0]["percent"]) == found["draws"] == 2
+    with (tmp_path / "plan" / "plan.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["row"] for row in rows[:2]] == ["counts", "counts"]
+    assert float(rows[0]["median_percent"]) == found["rows"][0]["median_percent"]
+    assert (tmp_path / "plan" / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_seed_gives_the_same_plan() -> None:
+    first, second, third = (run("plan", "--network", "sioux-falls", *QUICK, "--seed", seed).out for seed in (1, 1, 2))
+    assert first == second
+    assert first != third
+
+
+def test_zone_sizes_stand_in_for_a_demand(tmp_path: Path) -> None:
+    sizes = sizes_csv(tmp_path / "sizes.csv")
+    done = run("plan", "--network", "sioux-falls", "--zone-sizes", sizes, "--trips-per-hour", 300_000, *QUICK)
+    assert done.code == 0, done.err
+    assert "about 1,500,000 trips" in done.text
+    assert "no data: gravity" not in done.out  # the prior is itself one
+
+
+def test_files_of_networks_and_demands(tntp: Path) -> None:
+    braess = ("--network", tntp / "Braess_net.tntp", "--prior", tntp / "Braess_trips.tntp", "--period-min", 600)
+    assert "--on-unreachable drop" in refused("plan", *braess, *QUICK)
+    done = run("plan", *braess, *QUICK, "--on-unreachable", "drop", "--mechanism", "daily")
+    assert done.code == 0, done.err
+    assert "daily, delta 1e-06" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--epsilons", "a,b"), "not a list of numbers"),
+        (("--epsilons", "-1"), "epsilon is -1.0"),
+        (("--epsilons", "nan"), "epsilon is nan"),
+        (("--epsilons", "1e-6", "--delta", "1e-9"), "more than is simulated"),
+        (("--delta", "1.5"), "delta is 1.5"),
+        (("--delta", "0"), "delta is 0.0"),
+        (("--expansion", "0.5"), "--expansion is 0.5"),
+        (("--period-min", "0"), "--period-min is 0.0"),
+        (("--days", "900000"), "fewer days"),
+        (("--prior", "trips.xyz"), "the ending does not say"),
+        (("--prior", "missing.csv"), "cannot be read"),
+        (("--prior", "missing.csv", "--matrix", "am"), "--matrix belongs to Open Matrix"),
+        (("--zone-sizes", "sizes.csv"), "belong together"),
+        (("--trips-per-hour", "10"), "belong together"),
+        (("--prior", "a.csv", "--zone-sizes", "b.csv"), "exclude each other"),
+        (("--zone-sizes", "missing.csv", "--trips-per-hour", "10"), "cannot be read"),
+        (("--zone-sizes", "missing.csv", "--trips-per-hour", "-1"), "pass a positive number"),
+        (("--nodes", "nodes.tntp"), "--nodes belongs to TNTP files"),
+        (("--time-unit", "h"), "--time-unit belongs to TNTP files"),
+        (("--latency", "bpr", "--factor", "2"), "--factor belongs to --latency affine"),
+        (("--factor", "nan"), "factor"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, ...], message: str) -> None:
+    assert message in refused("plan", "--network", "sioux-falls", *QUICK, *arguments)
+
+
+@pytest.mark.parametrize("arguments", [("--days", "0"), ("--draws", "0"), ("--seed", "-1"), ("--latency", "cubic")])
+def test_values_out_of_range_are_wrong_usage(arguments: tuple[str, ...]) -> None:
+    done = run("plan", "--network", "sioux-falls", *QUICK, *arguments)
+    assert done.code == 2
+    assert arguments[0] in done.err
+
+
+def test_a_network_that_is_not_there_and_one_without_demand(tmp_path: Path) -> None:
+    assert "--network takes" in refused("plan", "--network", tmp_path / "none.tntp", *QUICK)
+    pr.write_gmns(pr.sioux_falls().network, tmp_path / "gmns")
+    assert "needs a public demand" in refused("plan", "--network", tmp_path / "gmns", *QUICK)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"5": ""}, "1 zones have no size (first: 5)"),
+        ({"5": "5,1,1\n5,1,1"}, "occurs before"),
+        ({"5": "99,1,1"}, "99 is not a zone"),
+        ({"5": "5,-1,1"}, "must not be negative"),
+        ({"5": "5,x,1"}, "a plain decimal number is needed"),
+        ({str(zone): f"{zone},0,1" for zone in range(1, 25)}, "zero everywhere"),
+        ({str(zone): f"{zone},{int(zone == 3)},{int(zone == 3)}" for zone in range(1, 25)}, "no pair joins"),
+    ],
+)
+def test_zone_sizes_are_checked(tmp_path: Path, changes: dict[str, str], message: str) -> None:
+    sizes = sizes_csv(tmp_path / "sizes.csv", **changes)
+    options = ("--zone-sizes", sizes, "--trips-per-hour", 1000)
+    assert message in refused("plan", "--network", "sioux-falls", *options, *QUICK)

@@ -1,0 +1,184 @@
+"""The commands that read a release: inspect, route, evaluate."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.command import refused, run
+from tests.cli.conftest import FIRST, LAST, MARK
+
+import privroute as pr
+from privroute.release.explanation import odds_factor
+
+PRIVATE_SIDE = ("privroute.history", "privroute.privacy", "privroute.mechanism", "privroute.evaluate", "opendp")
+
+
+def test_inspect_says_what_is_protected_from_whom_how_strongly_and_what_is_not(release: Path) -> None:
+    done = run("inspect", release)
+    assert done.code == 0, done.err
+    certificate = pr.load_release(release).certificate
+    assert certificate.rho
+    for title in ("What is protected", "From whom", "How strongly", "What is NOT protected", "How it was made"):
+        assert f"\n{title}\n" in done.out
+    assert "Private: epsilon 0.1, delta 1e-06" in done.text
+    assert f"at most {math.exp(0.1):.3f} times as likely, plus a chance of 1e-06" in done.text
+    factor = odds_factor(certificate.rho, 1e-6)
+    assert f"changes their odds about any one trip by at most a factor {factor:.3f}" in done.text
+    for limit in ("Several trips of one person", "curator", "true of everybody", "know from elsewhere"):
+        assert limit in done.text
+    assert "NOT PRIVATE" not in done.text
+
+
+def test_inspect_says_loudly_what_is_not_private(unprotected: Path) -> None:
+    done = run("inspect", unprotected)
+    assert done.code == 0
+    assert done.out.splitlines()[1].startswith("NOT PRIVATE")
+    assert "How strongly" not in done.out
+    assert "odds" not in done.out
+
+
+def test_inspect_as_json_is_the_certificate(release: Path, unprotected: Path) -> None:
+    found = json.loads(run("inspect", release, "--json").out)
+    assert found["private"] is True
+    assert found["certificate"]["epsilon"] == 0.1
+    assert found["odds_factor"] > math.exp(0.1)
+    assert found["policy"]["pairs"] == 552
+    found = json.loads(run("inspect", unprotected, "--json").out)
+    assert found["private"] is False
+    assert found["odds_factor"] is None
+    assert found["words"]["verdict"].startswith("NOT PRIVATE")
+
+
+def test_route_shows_the_alternatives_with_their_minutes(release: Path) -> None:
+    known = pr.load_release(release)
+    pair = int(np.argmax(np.diff(known.policy.pair_start)))
+    labels = known.network.node_labels
+    ends = labels[known.policy.pairs.origin[pair]], labels[known.policy.pairs.destination[pair]]
+    found = json.loads(run("route", release, *ends, "--json").out)
+    routes = known.policy.routes(*ends)
+    assert len(routes) > 1
+    assert [row["probability"] for row in found["routes"]] == [each.probability for each in routes]
+    assert [tuple(row["nodes"]) for row in found["routes"]] == [each.nodes for each in routes]
+    expected = sum(row["probability"] * row["expected_min"] for row in found["routes"])
+    assert known.demand
+    times = pr.travel_times(known.network, known.policy, known.demand)
+    assert expected == pytest.approx(times.expected_min[pair])
+    assert all(row["free_flow_min"] <= row["expected_min"] for row in found["routes"])
+    shown = run("route", release, *ends, width=120).out
+    assert " → ".join(map(str, routes[0].nodes)) in shown
+    assert "min, released demand" in shown
+
+
+def test_drawing_routes_with_a_seed_repeats(release: Path) -> None:
+    first, second = (
+        json.loads(run("route", release, 1, 20, "--sample", 50, "--seed", 4, "--json").out) for _ in range(2)
+    )
+    assert first == second
+    assert len(first["sample"]) == sum(row["drawn"] for row in first["routes"]) == 50
+    assert "Take route 1." in run("route", release, 1, 2, "--sample", 1).out
+    assert "--seed belongs to --sample" in refused("route", release, 1, 20, "--seed", 4)
+
+
+def test_routes_of_an_unprotected_release_come_with_a_warning(unprotected: Path) -> None:
+    done = run("route", unprotected, 1, 20)
+    assert done.code == 0
+    assert "NOT PRIVATE" in done.err
+    assert "released demand" not in done.out
+
+
+@pytest.mark.parametrize("ends", [("1", "99"), ("1", "1"), ("[bold]", "2"), ("", "2")])
+def test_a_pair_that_is_not_there_is_one_line(release: Path, ends: tuple[str, str]) -> None:
+    assert refused("route", release, *ends)
+
+
+def test_evaluate_against_the_released_and_a_public_demand(release: Path, tmp_path: Path) -> None:
+    done = run("evaluate", release)
+    assert done.code == 0, done.err
+    assert "Against the released demand" in done.out
+    assert "PRIVATE" not in done.out
+    demand = tmp_path / "[red]demand[bold].csv"
+    demand.write_text("origin,destination,trips\n1,20,600\n13,7,300\n")
+    done = run("evaluate", release, "--demand", demand)
+    assert done.code == 0, done.err
+    assert "[red]demand[bold].csv" in done.out
+    for row in ("optimum of this demand", "released, counts", "gravity model", "fastest paths"):
+        assert row in done.out
+
+
+def test_evaluate_against_private_trips_marks_every_line(release: Path, daily_csv: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    done = run("evaluate", release, "--private", daily_csv, "--from", FIRST, "--to", LAST, width=120)
+    assert done.code == 0, done.err
+    assert "PRIVATE" in done.err
+    numbers = [line for line in done.out.splitlines() if any(sign.isdigit() for sign in line)]
+    assert numbers
+    assert all(line.strip().startswith("PRIVATE") for line in numbers)
+    assert str(MARK) not in done.out + done.err
+    assert f"{MARK:,}" not in done.out + done.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--demand", "a.csv", "--private", "b.csv"), "exclude each other"),
+        (("--from", FIRST), "--from belongs to --private"),
+        (("--expansion", "2"), "--expansion belongs to --private"),
+        (("--matrix", "am"), "--matrix belongs to --demand"),
+        (("--private", "never-opened.csv"), "--from is missing"),
+        (("--private", "never-opened.csv", "--from", FIRST, "--to", LAST, "--period-min", "0"), "--period-min is 0.0"),
+        (("--private", "never-opened.csv", "--from", FIRST, "--to", LAST, "--expansion", "0"), "--expansion is 0.0"),
+        (("--private", "missing.csv", "--from", FIRST, "--to", LAST), "cannot be read"),
+        (("--demand", "missing.csv"), "cannot be read"),
+        (("--demand", "missing"), "the ending does not say"),
+    ],
+)
+def test_evaluate_refuses_what_does_not_fit(release: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert message in refused("evaluate", release, *arguments)
+
+
+def test_an_empty_demand_and_a_release_without_one_are_refused(
+    release: Path, unprotected: Path, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.csv"
+    empty.write_text("origin,destination,trips\n1,2,0\n")
+    assert "zero everywhere" in refused("evaluate", release, "--demand", empty)
+    done = run("evaluate", unprotected)
+    assert done.code == 1
+    assert "releases no demand" in done.err
+
+
+@pytest.mark.parametrize("command", [("inspect",), ("route", "1", "20"), ("evaluate",)])
+def test_a_damaged_release_is_one_line(release: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    name, *rest = command
+    damaged = tmp_path / "damaged"
+    shutil.copytree(release, damaged)
+    (damaged / "routes.parquet").write_bytes(b"nothing")
+    assert "not the file that was released" in refused(name, damaged, *rest)
+    manifest = json.loads((release / "release.json").read_text())
+    manifest["certificate"]["epsilon"] = -5.0
+    shutil.copy(release / "routes.parquet", damaged)
+    (damaged / "release.json").write_text(json.dumps(manifest))
+    assert "epsilon is not a number above 0" in refused(name, damaged, *rest)
+    assert "is not a release" in refused(name, tmp_path / "missing", *rest)
+
+
+@pytest.mark.parametrize("arguments", [("inspect", "{}"), ("inspect", "{}", "--json"), ("route", "{}", "1", "20")])
+def test_reading_a_release_never_loads_the_private_side(release: Path, arguments: tuple[str, ...]) -> None:
+    words = ["privroute", *(word.format(release) for word in arguments)]
+    script = (
+        f"import sys; sys.argv = {words!r}\n"
+        "from privroute.cli.app import main\n"
+        "try:\n    main()\nexcept SystemExit as leave:\n    assert not leave.code\n"
+        f"loaded = [name for name in sys.modules if name.startswith({PRIVATE_SIDE!r})]\n"
+        "assert not loaded, loaded\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+from tests.cli.command import run
+
+from privroute.cli import terminal
+
+COMMANDS = ("demo", "plan", "learn", "inspect", "route", "evaluate", "audit")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0 %"),
+        (-3e-13, "0 %"),
+        (2.7e-6, "2.7e-06 %"),
+        (-2e-4, "-2.0e-04 %"),
+        (0.109, "0.109 %"),
+        (19.72, "19.7 %"),
+        (123.4, "123 %"),
+        (45678.0, "45,678 %"),
+    ],
+)
+def test_percentages_have_the_digits_that_matter(value: float, text: str) -> None:
+    assert terminal.percent(value) == text
+
+
+def test_probabilities_are_percentages() -> None:
+    assert terminal.chance(1.0) == "100 %"
+    assert terminal.chance(0.625) == "62.5 %"
+
+
+def test_texts_are_never_markup_and_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    odd = "[bold]a[/bold] [/] \x1b[31mred\x07 \udcff"
+    terminal.line(odd)
+    terminal.say(odd)
+    terminal.warn(odd)
+    terminal.table(odd, ["[red]", "b"], [("[/nothing]", odd)])
+    out, err = capsys.readouterr()
+    for shown in (out, err):
+        assert "[bold]a[/bold] [/]" in shown
+        assert "\x1b" not in shown
+        assert "\x07" not in shown
+    assert "[/nothing]" in out
+    assert "[red]" in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str) -> None:
+    done = run(command, "--help")
+    assert done.code == 0
+    assert f"Usage: privroute {command}" in done.out
+    assert "Traceback" not in done.err
+
+
+def test_the_commands_are_listed() -> None:
+    done = run("--help")
+    assert all(f" {command} " in done.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option_is_explained(command: str) -> None:
+    done = run(command, "--unknown-option")
+    assert done.code == 2
+    assert "Usage" in done.err
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_texts_keep_to_the_width(width: int) -> None:
+    done = run("plan", "--network", "sioux-falls", "--days", 2, "--epsilons", "1", "--draws", 1, width=width)
+    assert max(map(len, done.out.splitlines())) <= width

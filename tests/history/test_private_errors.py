@@ -1,0 +1,141 @@
+"""No error about private data keeps any of it: not in its text, not on itself, not on what was caught before it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privroute as pr
+
+NETWORK = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0, 1.0], 1.0), ["x", "y"])
+PAIRS = pr.Pairs([0, 1], [1, 0])
+MARKS = ("mark", "31337")
+RANGE = (dt.date(2026, 3, 2), dt.date(2026, 3, 3))
+HEADER = "date,origin,destination,trips\n"
+
+
+def everything(error: BaseException | None, seen: set[int] | None = None) -> str:
+    """What an error and all errors behind it hold: texts, arguments and attributes."""
+    seen = set() if seen is None else seen
+    if error is None or id(error) in seen:
+        return ""
+    seen.add(id(error))
+    names = [name for name in dir(error) if not name.startswith("__")]
+    held = [str(error), repr(error), repr(error.args), repr(vars(error)), repr(getattr(error, "__notes__", ()))]
+    held += [repr(getattr(error, name, None)) for name in names]
+    return "\n".join([*held, everything(error.__cause__, seen), everything(error.__context__, seen)])
+
+
+FILES: dict[str, str | bytes] = {
+    "not UTF-8": HEADER.encode() + b"2026-03-02,MARK,y,\xff31337\n",
+    "NUL": HEADER + "2026-03-02,MARK\0,y,31337\n",
+    "open quote": HEADER + '2026-03-02,"MARK,y,31337\n',
+    "quote in the middle": HEADER + '2026-03-02,"MA"RK,y,31337\n',
+    "long field": HEADER + "2026-03-02," + "MARK" * 40_000 + ",y,1\n",
+    "missing column": "date,MARK,destination,trips\n2026-03-02,MARK,y,31337\n",
+    "column twice": "date,origin,destination,trips,MARK,MARK\n2026-03-02,MARK,y,31337\n",
+    "too many cells": HEADER + "2026-03-02,x,y,1,MARK,31337\n",
+    "date": HEADER + "MARK31337,x,y,1\n",
+    "empty date": HEADER + ",MARK,y,31337\n",
+    "label": HEADER + "2026-03-02,MARK\x0731337,y,1\n",
+    "long label": HEADER + "2026-03-02,MARK" + "\u200b" * 50 + ",y,31337\n",
+    "unknown origin": HEADER + "2026-03-02,MARK,y,31337\n",
+    "unknown destination": HEADER + "2026-03-02,x,MARK,31337\n",
+    "text as number": HEADER + "2026-03-02,x,y,MARK31337\n",
+    "fraction": HEADER + "2026-03-02,x,y,31337.5\n",
+    "negative": HEADER + "2026-03-02,x,y,-31337\n",
+    "too large": HEADER + "2026-03-02,x,y,3133700000000000\n",
+    "too long": HEADER + "2026-03-02,x,y," + "31337" * 10 + "\n",
+    "empty number": HEADER + "2026-03-02,x,y,\n",
+}
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES.keys())
+def test_errors_of_the_reader_of_counts_keep_nothing(tmp_path: Path, content: str | bytes) -> None:
+    path = tmp_path / "daily.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(pr.PrivrouteError) as refused:
+        pr.read_daily_od(path, NETWORK, dates=RANGE)
+    found = everything(refused.value).lower()
+    assert not [mark for mark in MARKS if mark in found]
+
+
+class Broken:
+    def __array__(self, *_: Any, **__: Any) -> None:
+        raise ValueError("MARK 31337")
+
+
+def by_matrix(matrix: Any) -> object:
+    return pr.DemandHistory.from_matrices(NETWORK, {RANGE[0]: matrix}, dates=RANGE)
+
+
+VALUES: dict[str, Any] = {
+    "ragged": [[31337], [31337, 31337]],
+    "text": [["MARK", "31337"]] * 2,
+    "fraction": [[31337.5, 1.0]] * 2,
+    "negative": [[-31337, 1]] * 2,
+    "large": [[31337 * 10**12, 1]] * 2,
+    "huge": [[int("31337" * 20), 1]] * 2,
+    "shape": [[[31337, 1]] * 2] * 2,
+    "broken": Broken(),
+    "masked": np.ma.masked_array([[31337, 1]] * 2, [[True, False]] * 2),
+    "complex": [[31337j, 1]] * 2,
+}
+MAKERS: dict[str, Callable[[Any], object]] = {
+    "counts": lambda values: pr.DemandHistory(PAIRS, values),
+    "matrices by date": by_matrix,
+    "matrices in order": lambda values: pr.DemandHistory.from_matrices(NETWORK, [values]),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
+def test_errors_of_histories_keep_nothing(make: Callable[[Any], object], values: Any) -> None:
+    with pytest.raises(pr.PrivrouteError) as refused:
+        make(values)
+    found = everything(refused.value).lower()
+    assert not [mark for mark in MARKS if mark in found]
+
+
+RATES: dict[str, Any] = {
+    "negative": [-31337.0, 1.0],
+    "ragged": [[31337.0], [1.0, 31337.0]],
+    "text": ["MARK", "31337"],
+    "infinite": [31337.0, np.inf],
+    "long": [31337.0] * 3,
+    "broken": Broken(),
+}
+
+
+@pytest.mark.parametrize("rates", RATES.values(), ids=RATES.keys())
+def test_errors_of_demands_keep_nothing_since_a_mean_is_private(rates: Any) -> None:
+    for make in (pr.Demand, pr.Demand.from_observed):
+        with pytest.raises(pr.PrivrouteError) as refused:
+            make(PAIRS, rates)
+        found = everything(refused.value).lower()
+        assert not [mark for mark in MARKS if mark in found]
+
+
+def hidden_by_from_none() -> None:
+    try:
+        b"MARK\xff".decode()
+    except UnicodeDecodeError:
+        raise pr.PrivrouteError("nothing to see") from None
+
+
+def test_the_walk_sees_what_from_none_only_hides() -> None:
+    with pytest.raises(pr.PrivrouteError) as refused:
+        hidden_by_from_none()
+    assert "MARK" in everything(refused.value)
+
+
+def test_printed_forms_show_no_counts() -> None:
+    history = pr.DemandHistory(PAIRS, [[31337, 1]])
+    shown = f"{history!r} {history.mean!r}"
+    assert "31337" not in shown
+    assert f"{31337 / 60:.1f}"[:4] not in shown

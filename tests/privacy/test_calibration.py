@@ -1,0 +1,108 @@
+"""The scale of the noise: OpenDP's map, two independent evaluations of the same theory, and the classical formula."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privroute.errors import NoiseError
+from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale, rho_to_epsilon
+
+LEVELS = [(0.01, 1e-6), (0.1, 1e-6), (0.1, 0.1), (0.5, 1e-9), (1.0, 1e-6), (3.0, 1e-5), (10.0, 1e-8)]
+
+
+def epsilon_by_mpmath(rho: float, delta: float) -> float:
+    """Least epsilon with inf over orders a > 1 of exp((a−1)(a rho − epsilon)) (1 − 1/a)^a / (a − 1) ≤ delta.
+
+    The conversion of Canonne, Kamath and Steinke (2020), Proposition 12, evaluated with 50 digits by golden section.
+    """
+    with mpmath.workdps(50):
+
+        def epsilon(order: mpmath.mpf) -> mpmath.mpf:
+            return order * rho + mpmath.log1p(-1 / order) - (mpmath.log(delta) + mpmath.log(order)) / (order - 1)
+
+        low, high = mpmath.mpf("1.0000001"), mpmath.mpf(10) ** 7
+        golden = (mpmath.sqrt(5) - 1) / 2
+        left, right = mpmath.log(low - 1), mpmath.log(high)
+        for _ in range(200):
+            a, b = right - golden * (right - left), left + golden * (right - left)
+            if epsilon(1 + mpmath.exp(a)) < epsilon(1 + mpmath.exp(b)):
+                right = b
+            else:
+                left = a
+        return float(epsilon(1 + mpmath.exp((left + right) / 2)))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), LEVELS)
+def test_the_scale_is_within_its_own_map_and_hardly_larger_than_needed(epsilon: float, delta: float) -> None:
+    scale = gaussian_scale(epsilon, delta, 1.0)
+    assert gaussian_epsilon(scale, 1.0, delta) <= epsilon
+    assert gaussian_epsilon(scale * (1 - 1e-6), 1.0, delta) > epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), LEVELS)
+def test_the_map_agrees_with_a_high_precision_evaluation(epsilon: float, delta: float) -> None:
+    scale = gaussian_scale(epsilon, delta, 1.0)
+    exact = epsilon_by_mpmath(1 / (2 * scale**2), delta)
+    assert gaussian_epsilon(scale, 1.0, delta) == pytest.approx(exact, rel=1e-6)
+    assert gaussian_epsilon(scale, 1.0, delta) >= exact * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), LEVELS)
+def test_another_accountant_finds_no_more_than_the_promise(epsilon: float, delta: float) -> None:
+    """For the continuous Gaussian dp-accounting's loss distribution is tighter, its Rényi accountant as tight."""
+    dp_accounting = pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import privacy_loss_distribution  # noqa: PLC0415
+    from dp_accounting.rdp import rdp_privacy_accountant  # noqa: PLC0415
+
+    scale = gaussian_scale(epsilon, delta, 1.0)
+    exact = privacy_loss_distribution.from_gaussian_mechanism(scale).get_epsilon_for_delta(delta)
+    assert exact <= epsilon
+    accountant = rdp_privacy_accountant.RdpAccountant()
+    accountant.compose(dp_accounting.GaussianDpEvent(scale))
+    assert accountant.get_epsilon(delta) == pytest.approx(epsilon, rel=0.05)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-3])
+def test_the_classical_formula_needs_more_noise(delta: float) -> None:
+    for epsilon in (0.01, 0.1, 0.9):
+        assert gaussian_scale(epsilon, delta, 1.0) < math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+@given(st.floats(0.05, 5.0), st.floats(1e-9, 1e-2), st.floats(0.1, 50.0))
+@settings(max_examples=10)
+def test_the_scale_grows_with_the_sensitivity_in_proportion(epsilon: float, delta: float, sensitivity: float) -> None:
+    one = gaussian_scale(epsilon, delta, 1.0)
+    assert gaussian_scale(epsilon, delta, sensitivity) == pytest.approx(sensitivity * one, rel=1e-6)
+
+
+def test_rho_is_opendps_and_never_below_the_formula() -> None:
+    for scale in (0.5, 4.53, 39.46, 395.0):
+        assert gaussian_rho(scale, 1.0) >= 1 / (2 * scale**2)
+        assert gaussian_rho(scale, 1.0) == pytest.approx(1 / (2 * scale**2), rel=1e-12)
+        assert gaussian_rho(scale, 3.0) == pytest.approx(9 / (2 * scale**2), rel=1e-12)
+
+
+def test_round_trip_from_rho_to_epsilon() -> None:
+    scale = gaussian_scale(0.1, 1e-6, 1.0)
+    assert rho_to_epsilon(gaussian_rho(scale, 1.0), 1e-6) == pytest.approx(0.1, rel=1e-6)
+
+
+def test_less_epsilon_or_delta_means_more_noise() -> None:
+    assert gaussian_scale(0.1, 1e-6, 1.0) > gaussian_scale(0.2, 1e-6, 1.0)
+    assert gaussian_scale(0.1, 1e-9, 1.0) > gaussian_scale(0.1, 1e-6, 1.0)
+
+
+@pytest.mark.parametrize("sensitivity", [0.0, -1.0, math.inf, math.nan])
+def test_unusable_sensitivities_are_refused(sensitivity: float) -> None:
+    with pytest.raises(NoiseError, match="sensitivity"):
+        gaussian_scale(0.1, 1e-6, sensitivity)
+
+
+def test_guarantees_beyond_any_noise_are_refused() -> None:
+    with pytest.raises(NoiseError, match="choose a larger epsilon"):
+        gaussian_scale(1e-13, 1e-14, 1.0)

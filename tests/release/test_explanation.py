@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+import privroute as pr
+from privroute.errors import GuaranteeError
+from privroute.release.explanation import explain, odds_factor
+
+SCENARIO = pr.sioux_falls()
+HISTORY = pr.simulate_days(SCENARIO.demand, days=2, seed=1)
+CERTIFICATE = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(0.1, 1e-6)).certificate
+
+
+def tail(threshold: float, mean: float, sd: float) -> float:
+    return 0.5 * math.erfc((threshold - mean) / (sd * math.sqrt(2)))
+
+
+@pytest.mark.parametrize("rho", [1e-5, 3.2e-4, 0.02, 0.5, 4.0])
+@pytest.mark.parametrize("exception", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("trips", [1, 7])
+def test_gaussian_noise_changes_odds_by_more_than_the_factor_less_often_than_said(
+    rho: float, exception: float, trips: int
+) -> None:
+    """The log likelihood ratio of Gaussian noise for k trips is itself Gaussian, N(k² rho, 2 k² rho)."""
+    together = trips**2 * rho
+    most = math.log(odds_factor(rho, exception, trips=trips))
+    up = tail(most, together, math.sqrt(2 * together))
+    down = tail(most, -together, math.sqrt(2 * together))
+    assert up + down <= exception
+
+
+def test_epsilon_itself_does_not_bound_the_odds_except_with_probability_delta() -> None:
+    """Why the odds are read from rho: at (0.1, 1e-6) the ratio exceeds e^epsilon more often than delta says."""
+    assert CERTIFICATE.rho
+    assert CERTIFICATE.epsilon
+    assert tail(CERTIFICATE.epsilon, CERTIFICATE.rho, math.sqrt(2 * CERTIFICATE.rho)) > 10e-6
+    assert odds_factor(CERTIFICATE.rho, 1e-6) > math.exp(CERTIFICATE.epsilon)
+
+
+@pytest.mark.parametrize(
+    ("rho", "exception", "trips"), [(0.0, 0.1, 1), (math.nan, 0.1, 1), (1.0, 1.0, 1), (1.0, 0.1, 0)]
+)
+def test_odds_that_do_not_follow_are_refused(rho: float, exception: float, trips: int) -> None:
+    with pytest.raises(GuaranteeError, match="no odds follow"):
+        odds_factor(rho, exception, trips=trips)
+
+
+def test_a_certificate_in_words() -> None:
+    words = explain(CERTIFICATE)
+    assert words.verdict.startswith("Private: epsilon 0.1, delta 1e-06")
+    assert "1.105" in words.strength[0]
+    assert len(words.strength) == 2
+    assert any("one person" in sentence for sentence in words.not_protected)
+    assert "simulated" in words.made[0]
+    assert "not tracked" in " ".join(words.not_protected)
+
+
+def test_a_weak_guarantee_is_called_weak() -> None:
+    weak = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(1000.0, 1e-6)).certificate
+    text = " ".join(explain(weak).strength)
+    assert "above 10,000" in text
+    assert "protects next to nothing" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"noise": "none", "epsilon": None, "delta": None}, "no noise was added"),
+        ({"noise": "seeded"}, "came from a seed"),
+        ({"epsilon": None}, "no guarantee"),
+        ({"delta": None}, "no guarantee"),
+    ],
+)
+def test_what_is_not_private_is_said_first_and_promises_nothing(changes: dict[str, object], reason: str) -> None:
+    words = explain(replace(CERTIFICATE, **changes))  # type: ignore[arg-type]
+    assert words.verdict.startswith("NOT PRIVATE")
+    assert reason in words.verdict
+    assert words.strength == words.protected == words.from_whom == ()

@@ -1,0 +1,208 @@
+"""The release folder: whole or not there, the same when read back, refused when damaged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from tests.policy.strategies import unit_flows
+
+import privroute as pr
+from privroute.errors import ReleaseError
+from privroute.release.release import Release
+
+SCENARIO = pr.sioux_falls()
+HISTORY = pr.simulate_days(SCENARIO.demand, days=3, seed=1)
+RELEASE = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(1.0, 1e-6))
+FILES = {"release.json", "nodes.parquet", "links.parquet", "routes.parquet", "demand.parquet"}
+
+
+def same(one: Release, two: Release) -> bool:
+    return (
+        one.policy == two.policy
+        and one.demand == two.demand
+        and one.certificate == two.certificate
+        and np.array_equal(one.noisy_counts, two.noisy_counts)  # type: ignore[arg-type]
+    )
+
+
+def test_a_release_reads_back_the_same(tmp_path: Path) -> None:
+    RELEASE.save(tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    assert same(pr.load_release(tmp_path / "out"), RELEASE)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@given(unit_flows())
+@settings(max_examples=40)
+def test_any_network_and_policy_survive(case: Any) -> None:
+    network, pairs, flows = case
+    policy = pr.decompose(network, pairs, flows)
+    release = Release(policy, RELEASE.certificate)
+    with tempfile.TemporaryDirectory() as folder:
+        release.save(Path(folder) / "out")
+        read = pr.load_release(Path(folder) / "out")
+    assert read.policy == policy
+    assert read.demand is None
+    assert read.noisy_counts is None
+
+
+def test_tables_open_with_gmns_names_and_negative_counts(tmp_path: Path) -> None:
+    RELEASE.save(tmp_path / "out")
+    routes = pq.read_table(tmp_path / "out" / "routes.parquet")
+    assert routes.column_names == ["origin", "destination", "route", "probability", "link_ids"]
+    demand = pq.read_table(tmp_path / "out" / "demand.parquet").to_pydict()
+    assert min(demand["noisy_count"]) < 0
+    assert min(demand["rate_per_min"]) >= 0
+    assert {"node_id", "x_coord", "y_coord"} <= set(pq.read_table(tmp_path / "out" / "nodes.parquet").column_names)
+    assert {"link_id", "from_node_id", "to_node_id"} <= set(
+        pq.read_table(tmp_path / "out" / "links.parquet").column_names
+    )
+
+
+def test_what_is_not_private_is_not_saved_unless_asked(tmp_path: Path) -> None:
+    bare = pr.learn(SCENARIO.network, HISTORY, mechanism="none")
+    with pytest.raises(ReleaseError, match="NOT PRIVATE .*allow_not_private=True"):
+        bare.save(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    bare.save(tmp_path / "out", allow_not_private=True)
+    read = pr.load_release(tmp_path / "out")
+    assert not read.certificate.private
+    assert json.loads((tmp_path / "out" / "release.json").read_text())["certificate"]["private"] is False
+
+
+def test_nothing_is_overwritten_by_accident(tmp_path: Path) -> None:
+    RELEASE.save(tmp_path / "out")
+    with pytest.raises(ReleaseError, match="is not empty"):
+        RELEASE.save(tmp_path / "out")
+    RELEASE.save(tmp_path / "out", overwrite=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ReleaseError, match="holds other files"):
+        RELEASE.save(tmp_path / "mine", overwrite=True)
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ReleaseError, match="not a folder"):
+        RELEASE.save(tmp_path / "file", overwrite=True)
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from privroute.release import files  # noqa: PLC0415 - where the failure is planted
+
+    def fail(_path: Path) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_digest", fail)
+    with pytest.raises(ReleaseError, match="No space left"):
+        RELEASE.save(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_an_incomplete_folder_is_refused(tmp_path: Path, name: str) -> None:
+    RELEASE.save(tmp_path / "out")
+    (tmp_path / "out" / name).unlink()
+    with pytest.raises(ReleaseError, match=name.replace(".", r"\.")):
+        pr.load_release(tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", sorted(FILES - {"release.json"}))
+def test_a_changed_byte_is_noticed(tmp_path: Path, name: str) -> None:
+    RELEASE.save(tmp_path / "out")
+    path = tmp_path / "out" / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(ReleaseError, match="is not the file that was released"):
+        pr.load_release(tmp_path / "out")
+
+
+def damage(**changes: Any) -> Any:
+    def change(manifest: dict[str, Any]) -> dict[str, Any]:
+        return manifest | changes
+
+    return change
+
+
+def in_certificate(**changes: Any) -> Any:
+    def change(manifest: dict[str, Any]) -> dict[str, Any]:
+        return manifest | {"certificate": manifest["certificate"] | changes}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (damage(format=99), "format"),
+        (damage(certificate=None), "certificate is missing"),
+        (damage(sha256={}), "lists other files"),
+        (damage(sha256={"../../secret": "x"}), "lists other files"),
+        (damage(network={"crs": None}), "can be read"),
+        (damage(network={"crs": None, "zones": [999]}), "zones"),
+        (in_certificate(noise="none"), "calls itself private"),
+        (in_certificate(noise="magic"), "noise is not one of"),
+        (in_certificate(epsilon="small"), "epsilon is not a number"),
+        (in_certificate(private=False), "calls itself private"),
+        (in_certificate(extra=1), "does not know extra"),
+        (in_certificate(days=None), "days is not a number"),
+        (in_certificate(options=[]), "options is not an object"),
+        (in_certificate(mechanism=5), "mechanism is not a text"),
+    ],
+)
+def test_a_damaged_manifest_is_refused_with_the_reason(tmp_path: Path, change: Any, message: str) -> None:
+    RELEASE.save(tmp_path / "out")
+    path = tmp_path / "out" / "release.json"
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    with pytest.raises(ReleaseError, match=message):
+        pr.load_release(tmp_path / "out")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "[" * 100_000])
+def test_a_manifest_that_is_no_object_is_refused(tmp_path: Path, text: str) -> None:
+    RELEASE.save(tmp_path / "out")
+    (tmp_path / "out" / "release.json").write_text(text)
+    with pytest.raises(ReleaseError):
+        pr.load_release(tmp_path / "out")
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="is not a release"):
+        pr.load_release(tmp_path)
+    with pytest.raises(ReleaseError, match="is not a release"):
+        pr.load_release(tmp_path / "nowhere")
+
+
+def test_certificates_are_frozen_and_complete() -> None:
+    certificate = RELEASE.certificate
+    with pytest.raises(AttributeError):
+        certificate.epsilon = 0.0  # type: ignore[misc]
+    values = certificate.as_dict()
+    assert pr.Certificate.from_dict(json.loads(json.dumps(values))) == certificate
+    assert values["private"] is True
+    assert "sqrt(2)" in certificate.adjacency
+    assert not replace(certificate, noise="seeded").private
+
+
+def test_reading_a_release_never_loads_the_private_side(tmp_path: Path) -> None:
+    RELEASE.save(tmp_path / "out")
+    script = (
+        f"import sys, privroute as pr; pr.load_release({str(tmp_path / 'out')!r});"
+        "print('\\n'.join(name for name in sys.modules if name.startswith(('privroute', 'opendp'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "privroute.release.release" in loaded
+    private = tuple(
+        f"privroute.{name}" for name in ("history", "privacy", "mechanism", "evaluate", "experiments", "cli")
+    )
+    assert not [name for name in loaded if name.startswith(("opendp", *private))]

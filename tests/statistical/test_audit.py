@@ -1,0 +1,63 @@
+"""Whether somebody who sees releases can tell two neighbours apart better than promised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.statistical.rates import EACH
+
+import privroute as pr
+from privroute.errors import InputError
+from privroute.evaluate.audit import audit, clopper_pearson, epsilon_lower_bound
+from privroute.privacy import noise
+
+# At epsilon 3 a scale five times too small is caught with 2,000 fresh releases at the suite's false-alarm rate.
+PROMISE = pr.Guarantee(epsilon=3.0, delta=1e-6)
+RUNS = 2700
+
+
+def run(mechanism: str) -> float:
+    def learn(network: pr.Network, history: pr.DemandHistory) -> pr.Release:
+        return pr.learn(network, history, PROMISE, mechanism)
+
+    return audit(learn, PROMISE, runs=RUNS, false_alarm=EACH).epsilon_lower_bound
+
+
+@pytest.mark.parametrize("mechanism", ["counts", "daily"])
+def test_the_audit_stays_below_the_promise(mechanism: str) -> None:
+    assert run(mechanism) <= PROMISE.epsilon
+
+
+@pytest.mark.parametrize("mechanism", ["counts"])
+def test_a_scale_five_times_too_small_is_caught(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = noise.gaussian_on_integers
+    monkeypatch.setattr(noise, "gaussian_on_integers", lambda scale: right(scale / 5))
+    assert run(mechanism) > PROMISE.epsilon
+
+
+def test_the_bound_finds_the_epsilon_of_randomised_response() -> None:
+    """Answers that are true with odds e : 1 have epsilon 1 exactly; the bound comes near it from below."""
+    chance = np.random.default_rng(1)
+    keep = np.e / (1 + np.e)
+    without = (chance.random(200_000) > keep).astype(float)
+    with_one = (chance.random(200_000) <= keep).astype(float)
+    bound = epsilon_lower_bound(without, with_one, 0.5, 0.0, EACH)
+    assert 0.9 < bound <= 1.0
+
+
+def test_the_limits_of_clopper_and_pearson_are_those_of_the_binomial() -> None:
+    """Closed forms at the ends: p^n = alarm and (1 − p)^n = alarm; and each limit covers in simulation."""
+    low, high = clopper_pearson(50, 50, 1e-3)
+    assert low == pytest.approx(1e-3 ** (1 / 50), rel=1e-9)
+    assert high == 1.0
+    low, high = clopper_pearson(0, 50, 1e-3)
+    assert low == 0.0
+    assert high == pytest.approx(1 - 1e-3 ** (1 / 50), rel=1e-9)
+    hits = np.random.default_rng(2).binomial(300, 0.07, 500)
+    missed = sum(not low <= 0.07 <= high for low, high in (clopper_pearson(int(k), 300, 1e-6) for k in hits))
+    assert missed == 0
+
+
+def test_an_audit_needs_enough_runs() -> None:
+    with pytest.raises(InputError, match="at least 50"):
+        audit(lambda network, history: pr.learn(network, history, PROMISE), PROMISE, runs=10)
