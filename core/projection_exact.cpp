@@ -1,0 +1,189 @@
+#include "projection_exact.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace privroute {
+namespace {
+
+constexpr double unit = 0x1p-100;  // relative rounding error of a double-double operation, with a margin
+constexpr int most_steps = 5000;
+constexpr int most_searches = 400;
+constexpr double largest_delta = 1e-2;
+constexpr double smallest_delta = 1e-13;  // keeps the pivots of double away from zero
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+DoubleDouble clip(DoubleDouble z) {
+    if (z < 0.0) return 0.0;
+    return z < 1.0 ? z : DoubleDouble(1.0);
+}
+
+bool is_free(DoubleDouble z) { return !(z < 0.0) && !(DoubleDouble(1.0) < z); }
+
+}  // namespace
+
+ExactProjection::ExactProjection(const ProjectionPlan& plan)
+    : graph_(plan.lanes()),
+      point_(plan.links()),
+      diagonal_(plan.nodes()),
+      below_(plan.elimination.row.size()),
+      step_(plan.nodes()),
+      slot_(plan.links()) {
+    for (std::size_t e = 0; e < plan.links(); ++e)
+        slot_[e] = plan.elimination.slot(graph_.position[graph_.tail[e]], graph_.position[graph_.head[e]]);
+}
+
+void ExactProjection::open_links(const double* point) {
+    open_.clear();
+    for (std::int32_t e = 0; e < graph_.links; ++e) {
+        point_[at(e)] = point[e];
+        if (link_is_open(graph_, e, origin_, destination_)) open_.push_back(e);
+    }
+}
+
+DoubleDouble ExactProjection::stretched(const State& state, std::size_t link) const {
+    return DoubleDouble(point_[link]) + (state.potential[at(graph_.head[link])] - state.potential[at(graph_.tail[link])]);
+}
+
+// Imbalance at state.potential, and the weighted Laplacian (as the vector kernel's evaluate, delta from the imbalance).
+void ExactProjection::evaluate(State& state) const {
+    std::fill(state.imbalance.begin(), state.imbalance.end(), DoubleDouble());
+    state.imbalance[at(origin_)] = 1.0;
+    state.imbalance[at(destination_)] = -1.0;
+    for (const std::int32_t link : open_) {
+        const auto e = at(link);
+        const DoubleDouble x = clip(stretched(state, e));
+        auto &from = state.imbalance[at(graph_.tail[e])], &to = state.imbalance[at(graph_.head[e])];
+        from = from - x;
+        to = to + x;
+    }
+    state.total = state.largest = 0.0;
+    for (const DoubleDouble& value : state.imbalance) {
+        state.total += value.magnitude().high;
+        state.largest = std::max(state.largest, value.magnitude().high);
+    }
+}
+
+// step_ = -(weighted Laplacian)^-1 imbalance, in double.
+void ExactProjection::solve(const State& state) {
+    const double delta = std::max(std::min(largest_delta, state.largest), smallest_delta);
+    std::fill(diagonal_.begin(), diagonal_.end(), 0.0);
+    std::fill(below_.begin(), below_.end(), 0.0);
+    for (const std::int32_t link : open_) {
+        const auto e = at(link);
+        const double w = is_free(stretched(state, e)) ? 1.0 : delta;
+        diagonal_[at(graph_.position[graph_.tail[e]])] += w;
+        diagonal_[at(graph_.position[graph_.head[e]])] += w;
+        below_[at(slot_[e])] -= w;
+    }
+    // a node without open links, or the last one of a part without any to the rest, has no pivot of its own
+    for (double& d : diagonal_)
+        if (d == 0.0) d = 1.0;
+    for (std::int32_t i = 0; i < graph_.roots; ++i) diagonal_[at(graph_.root[i])] += 1.0;
+    const std::int32_t* target = graph_.target;
+    for (std::int32_t j = 0; j < graph_.nodes; ++j) {
+        double& d = diagonal_[at(j)];
+        if (!(d > smallest_delta * smallest_delta)) d = 1.0;
+        d = 1.0 / d;
+        for (std::int32_t a = graph_.column_start[j]; a < graph_.column_start[j + 1]; ++a) {
+            const double scaled = below_[at(a)] * d;
+            for (std::int32_t b = graph_.column_start[j]; b < a; ++b) below_[at(*target++)] -= scaled * below_[at(b)];
+            diagonal_[at(graph_.row[a])] -= scaled * below_[at(a)];
+        }
+    }
+    for (std::int32_t v = 0; v < graph_.nodes; ++v) step_[at(graph_.position[v])] = -state.imbalance[at(v)].high;
+    for (std::int32_t j = 0; j < graph_.nodes; ++j) {
+        const double y = diagonal_[at(j)] * step_[at(j)];
+        for (std::int32_t a = graph_.column_start[j]; a < graph_.column_start[j + 1]; ++a)
+            step_[at(graph_.row[a])] -= below_[at(a)] * y;
+    }
+    for (std::int32_t j = graph_.nodes - 1; j >= 0; --j) {
+        double sum = step_[at(j)];
+        for (std::int32_t a = graph_.column_start[j]; a < graph_.column_start[j + 1]; ++a)
+            sum -= below_[at(a)] * step_[at(graph_.row[a])];
+        step_[at(j)] = sum * diagonal_[at(j)];
+    }
+}
+
+// Derivative of the dual along step_ at state.potential + s step_, and its slope there.
+double ExactProjection::derivative(const State& state, double s, double& slope) const {
+    const auto along = [&](std::int32_t v) { return step_[at(graph_.position[v])]; };
+    double sum = along(origin_) - along(destination_);
+    slope = 0.0;
+    for (const std::int32_t link : open_) {
+        const auto e = at(link);
+        const double move = along(graph_.head[e]) - along(graph_.tail[e]);
+        const DoubleDouble z = stretched(state, e) + DoubleDouble(s * move);
+        sum += clip(z).high * move;
+        if (is_free(z)) slope += move * move;
+    }
+    return sum;
+}
+
+// A step length where the derivative has fallen to a hundredth, or the last point before its sign changes.
+double ExactProjection::search(const State& state, double before) const {
+    double low = 0.0, high = std::numeric_limits<double>::infinity(), s = 1.0, slope = 0.0;
+    for (int i = 0; i < most_searches; ++i) {
+        const double here = derivative(state, s, slope);
+        if (std::abs(here) <= 0.01 * std::abs(before)) return s;
+        (here > 0.0 ? high : low) = s;
+        double next = slope > 0.0 ? s - here / slope : -1.0;
+        if (!(next > low && next < high)) next = std::isfinite(high) ? 0.5 * (low + high) : 8.0 * s;
+        if (next == s || !std::isfinite(next)) break;
+        s = next;
+    }
+    return low > 0.0 ? low : s;
+}
+
+double ExactProjection::write(const State& state, const ProjectionRows& rows, std::int64_t row) const {
+    double* const flows = rows.flows + row * graph_.links;
+    double* const potentials = rows.potentials_out + row * graph_.nodes;
+    double flow = 0.0, squares = 0.0;
+    std::fill(flows, flows + graph_.links, 0.0);
+    for (const std::int32_t link : open_) {
+        const auto e = at(link);
+        const double difference = (state.potential[at(graph_.head[e])] - state.potential[at(graph_.tail[e])]).high;
+        squares += difference * difference;
+        flows[link] = clip(stretched(state, e)).high;
+        flow += flows[link];
+    }
+    for (std::int32_t v = 0; v < graph_.nodes; ++v) potentials[v] = state.potential[at(v)].high;
+    // the flows are rounded to double once more when they are written: at most 2^-53 on each link
+    return certified_bound(graph_, state.total, flow, squares, unit) +
+           1.001 * 0x1p-53 * std::sqrt(static_cast<double>(graph_.links));
+}
+
+bool ExactProjection::run(const ProjectionRows& rows, std::int64_t row, bool (*stop)(void*), void* context) {
+    origin_ = rows.origin[row];
+    destination_ = rows.destination[row];
+    open_links(rows.points + row * graph_.links);
+    const auto nodes = at(graph_.nodes);
+    const double* const start = rows.potentials_out + row * graph_.nodes;
+    State best{std::vector<DoubleDouble>(nodes), std::vector<DoubleDouble>(nodes)}, now = best;
+    evaluate(best);
+    std::copy(start, start + nodes, now.potential.begin());
+    if (std::all_of(start, start + nodes, [](double p) { return std::isfinite(p); })) {
+        evaluate(now);
+        if (now.total < best.total) best = now;
+    }
+    now = best;
+    const double half_path = 0.5 * std::sqrt(static_cast<double>(nodes - 1));
+    for (int i = 0; i < most_steps && !stop(context); ++i) {
+        if (half_path * best.total <= 0.5 * rows.tolerance) break;
+        solve(now);
+        double before = 0.0;
+        for (std::int32_t v = 0; v < graph_.nodes; ++v)
+            before += now.imbalance[at(v)].high * step_[at(graph_.position[v])];
+        const double s = search(now, before);
+        for (std::int32_t v = 0; v < graph_.nodes; ++v)
+            now.potential[at(v)] = now.potential[at(v)] + DoubleDouble(s * step_[at(graph_.position[v])]);
+        evaluate(now);
+        if (now.total < best.total) best = now;
+    }
+    rows.error_bound[row] = write(best, rows, row);
+    return rows.error_bound[row] <= rows.tolerance;
+}
+
+}  // namespace privroute
