@@ -1,6 +1,7 @@
 #include "elimination.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -37,21 +38,63 @@ Elimination::Elimination(std::size_t nodes, std::span<const Node> tail, std::spa
             joined.erase(v);
             queue.emplace(joined.size(), a);
         }
-        if (around.empty()) roots.push_back(position[at(v)]);
         columns.emplace_back(around.begin(), around.end());
     }
     for (auto& column : columns) {
         for (Node& v : column) v = position[at(v)];
         std::sort(column.begin(), column.end());
+    }
+    renumber_by_panels(columns);
+    for (const auto& column : columns) {
         row.insert(row.end(), column.begin(), column.end());
         column_start.push_back(static_cast<std::int32_t>(row.size()));
+        if (column.empty()) roots.push_back(static_cast<std::int32_t>(column_start.size()) - 2);
     }
-    // Eliminating column j subtracts l_a l_b d_j from the entry (row a, row b) for all a > b of the column: list those
-    // entries' slots in the order in which the kernels visit them. Row a is in column row[b], by the fill above.
+    list_targets();
+}
+
+// Puts columns with the same rows below them next to each other and cuts such runs into panels. A column joins the one
+// before it in the elimination tree if it has exactly the rows that remain there. Ordering runs by their last column
+// keeps every column before those that it updates.
+void Elimination::renumber_by_panels(std::vector<std::vector<Node>>& columns) {
+    const std::size_t nodes = columns.size();
+    std::vector<std::size_t> below(nodes);  // last column of the run that each column belongs to
+    std::vector<bool> taken(nodes, false);  // a column continues one run only
+    for (std::size_t j = nodes; j-- > 0;) {
+        below[j] = j;
+        if (columns[j].empty()) continue;
+        const auto parent = at(columns[j].front());
+        if (taken[parent] || columns[parent].size() + 1 != columns[j].size()) continue;
+        taken[parent] = true;
+        below[j] = below[parent];
+    }
+    std::vector<std::size_t> order(nodes);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return below[i] < below[j]; });
+    std::vector<std::int32_t> renumbered(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) {
+        renumbered[order[i]] = static_cast<std::int32_t>(i);
+        const bool starts = i == 0 || below[order[i]] != below[order[i - 1]];
+        if (starts || static_cast<std::int32_t>(i) - panel.back() == widest_panel) panel.push_back(static_cast<std::int32_t>(i));
+    }
+    panel.push_back(static_cast<std::int32_t>(nodes));
+    std::vector<std::vector<Node>> moved(nodes);
     for (std::size_t j = 0; j < nodes; ++j) {
-        const auto first = at(column_start[j]), last = at(column_start[j + 1]);
-        for (std::size_t a = first; a < last; ++a)
-            for (std::size_t b = first; b < a; ++b) target.push_back(slot(row[a], row[b]));
+        for (Node& i : columns[j]) i = renumbered[at(i)];
+        std::sort(columns[j].begin(), columns[j].end());
+        moved[at(renumbered[j])] = std::move(columns[j]);
+    }
+    columns = std::move(moved);
+    for (auto& p : position) p = renumbered[at(p)];
+}
+
+// A panel with the rows r below it subtracts a product from the entry (r[a], r[b]) for all a > b: the slots of those
+// entries, in the order in which the kernels visit them. Row r[a] is in column r[b] because elimination joined them.
+void Elimination::list_targets() {
+    for (std::size_t k = 0; k + 1 < panel.size(); ++k) {
+        const auto last = at(panel[k + 1]) - 1;
+        for (auto b = at(column_start[last]); b < at(column_start[last + 1]); ++b)
+            for (auto a = b + 1; a < at(column_start[last + 1]); ++a) target.push_back(slot(row[a], row[b]));
     }
 }
 

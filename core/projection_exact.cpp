@@ -26,6 +26,7 @@ bool is_free(DoubleDouble z) { return !(z < 0.0) && !(DoubleDouble(1.0) < z); }
 
 ExactProjection::ExactProjection(const ProjectionPlan& plan)
     : graph_(plan.lanes()),
+      elimination_(plan.elimination),
       point_(plan.links()),
       diagonal_(plan.nodes()),
       below_(plan.elimination.row.size()),
@@ -82,15 +83,15 @@ void ExactProjection::solve(const State& state) {
     for (double& d : diagonal_)
         if (d == 0.0) d = 1.0;
     for (std::int32_t i = 0; i < graph_.roots; ++i) diagonal_[at(graph_.root[i])] += 1.0;
-    const std::int32_t* target = graph_.target;
     for (std::int32_t j = 0; j < graph_.nodes; ++j) {
         double& d = diagonal_[at(j)];
         if (!(d > smallest_delta * smallest_delta)) d = 1.0;
         d = 1.0 / d;
-        for (std::int32_t a = graph_.column_start[j]; a < graph_.column_start[j + 1]; ++a) {
-            const double scaled = below_[at(a)] * d;
-            for (std::int32_t b = graph_.column_start[j]; b < a; ++b) below_[at(*target++)] -= scaled * below_[at(b)];
-            diagonal_[at(graph_.row[a])] -= scaled * below_[at(a)];
+        for (std::int32_t b = graph_.column_start[j]; b < graph_.column_start[j + 1]; ++b) {
+            const double scaled = below_[at(b)] * d;
+            diagonal_[at(graph_.row[b])] -= scaled * below_[at(b)];
+            for (std::int32_t a = b + 1; a < graph_.column_start[j + 1]; ++a)
+                below_[at(elimination_.slot(graph_.row[a], graph_.row[b]))] -= scaled * below_[at(a)];
         }
     }
     for (std::int32_t v = 0; v < graph_.nodes; ++v) step_[at(graph_.position[v])] = -state.imbalance[at(v)].high;
@@ -107,16 +108,17 @@ void ExactProjection::solve(const State& state) {
     }
 }
 
-// Derivative of the dual along step_ at state.potential + s step_, and its slope there.
-double ExactProjection::derivative(const State& state, double s, double& slope) const {
+// Derivative of the dual along step_ at state.potential + s step_, and its slope there. Summing what has changed since
+// s = 0, where the derivative is `before`, keeps the digits that a sum of flows would cancel.
+double ExactProjection::derivative(const State& state, double before, double s, double& slope) const {
     const auto along = [&](std::int32_t v) { return step_[at(graph_.position[v])]; };
-    double sum = along(origin_) - along(destination_);
+    double sum = before;
     slope = 0.0;
     for (const std::int32_t link : open_) {
         const auto e = at(link);
         const double move = along(graph_.head[e]) - along(graph_.tail[e]);
-        const DoubleDouble z = stretched(state, e) + DoubleDouble(s * move);
-        sum += clip(z).high * move;
+        const DoubleDouble here = stretched(state, e), z = here + DoubleDouble(s * move);
+        sum += (clip(z) - clip(here)).high * move;
         if (is_free(z)) slope += move * move;
     }
     return sum;
@@ -126,7 +128,7 @@ double ExactProjection::derivative(const State& state, double s, double& slope) 
 double ExactProjection::search(const State& state, double before) const {
     double low = 0.0, high = std::numeric_limits<double>::infinity(), s = 1.0, slope = 0.0;
     for (int i = 0; i < most_searches; ++i) {
-        const double here = derivative(state, s, slope);
+        const double here = derivative(state, before, s, slope);
         if (std::abs(here) <= 0.01 * std::abs(before)) return s;
         (here > 0.0 ? high : low) = s;
         double next = slope > 0.0 ? s - here / slope : -1.0;
@@ -140,18 +142,17 @@ double ExactProjection::search(const State& state, double before) const {
 double ExactProjection::write(const State& state, const ProjectionRows& rows, std::int64_t row) const {
     double* const flows = rows.flows + row * graph_.links;
     double* const potentials = rows.potentials_out + row * graph_.nodes;
-    double flow = 0.0, squares = 0.0;
+    double flow = 0.0, largest = 0.0;
     std::fill(flows, flows + graph_.links, 0.0);
     for (const std::int32_t link : open_) {
         const auto e = at(link);
-        const double difference = (state.potential[at(graph_.head[e])] - state.potential[at(graph_.tail[e])]).high;
-        squares += difference * difference;
+        largest = std::max(largest, std::abs(point_[e]));
         flows[link] = clip(stretched(state, e)).high;
         flow += flows[link];
     }
     for (std::int32_t v = 0; v < graph_.nodes; ++v) potentials[v] = state.potential[at(v)].high;
     // the flows are rounded to double once more when they are written: at most 2^-53 on each link
-    return certified_bound(graph_, state.total, flow, squares, unit) +
+    return certified_bound(graph_, state.total, flow, largest, unit) +
            1.001 * 0x1p-53 * std::sqrt(static_cast<double>(graph_.links));
 }
 

@@ -32,12 +32,13 @@ private:
     void open_links(const double* point);
     void evaluate(State& state) const;
     void solve(const State& state);
-    double derivative(const State& state, double s, double& slope) const;
+    double derivative(const State& state, double before, double s, double& slope) const;
     double search(const State& state, double before) const;
     double write(const State& state, const ProjectionRows& rows, std::int64_t row) const;
     [[nodiscard]] DoubleDouble stretched(const State& state, std::size_t link) const;
 
     const LaneGraph graph_;
+    const Elimination& elimination_;
     std::int32_t origin_ = 0, destination_ = 0;
     std::vector<std::int32_t> open_;  // links that the pair may use
     std::vector<double> point_;

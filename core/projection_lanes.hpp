@@ -43,6 +43,7 @@ struct Lane {
     std::int32_t origin = 0, destination = 0;  // as positions
     int steps = 0, stalls = 0;
     double best = 0.0;        // smallest imbalance so far
+    double largest_point = 0.0;
     double next_delta = largest_delta;  // from the imbalance here, used at the next point: each evaluation is made only once
 };
 
@@ -59,6 +60,7 @@ public:
         trial_ = take(g_.nodes);
         below_ = take(g_.slots);
         point_ = take(g_.links);
+        flow_ = take(g_.links);
         memset(workspace, 0, static_cast<std::size_t>(next - static_cast<Vec*>(workspace)) * sizeof(Vec));
         half_path_ = 0.5 * __builtin_sqrt(static_cast<double>(g_.nodes - 1));
     }
@@ -103,86 +105,133 @@ private:
             lane_of(imbalance_, lane_[l].origin, l) += 1.0;
             lane_of(imbalance_, lane_[l].destination, l) -= 1.0;
         }
+        Vec *const imbalance = imbalance_, *const diagonal = diagonal_, *const below = below_;
+        const Vec* const potential = trial_;
+        const std::int32_t *const lower = g_.lower, *const upper = g_.upper, *const slot = g_.slot;
+        const std::int32_t two_way = g_.two_way, edges = g_.edges;
         const Vec delta = delta_, more = 1.0 - delta_;
-        const auto weight = [&](Vec z, Vec x) { return delta + (Vec)((Mask)more & (z == x)); };
+        const auto weight = [=](Vec z, Vec x) { return delta + (Vec)((Mask)more & (z == x)); };
         const Vec* v = point_;
-        for (std::int32_t e = 0; e < g_.two_way;) {
-            const std::int32_t a = g_.lower[e];
-            const Vec here = trial_[a];
-            Vec balance = imbalance_[a], degree = diagonal_[a];
-            for (; e < g_.two_way && g_.lower[e] == a; ++e, v += 2) {
-                const std::int32_t b = g_.upper[e];
-                const Vec difference = trial_[b] - here;
+        for (std::int32_t e = 0; e < two_way;) {
+            const std::int32_t a = lower[e];
+            const Vec here = potential[a];
+            Vec balance = imbalance[a], degree = diagonal[a];
+            for (; e < two_way && lower[e] == a; ++e, v += 2) {
+                const std::int32_t b = upper[e];
+                const Vec difference = potential[b] - here;
                 const Vec up = v[0] + difference, down = v[1] - difference;
                 const Vec flow_up = clip(up), flow_down = clip(down);
                 const Vec net = flow_up - flow_down, w = weight(up, flow_up) + weight(down, flow_down);
                 balance -= net;
-                imbalance_[b] += net;
+                imbalance[b] += net;
                 degree += w;
-                diagonal_[b] += w;
-                below_[g_.slot[e]] -= w;
+                diagonal[b] += w;
+                below[slot[e]] -= w;
             }
-            imbalance_[a] = balance;
-            diagonal_[a] = degree;
+            imbalance[a] = balance;
+            diagonal[a] = degree;
         }
-        for (std::int32_t e = g_.two_way; e < g_.edges; ++e, ++v) {
-            const std::int32_t tail = g_.lower[e], head = g_.upper[e];
-            const Vec z = v[0] + (trial_[head] - trial_[tail]), x = clip(z), w = weight(z, x);
-            imbalance_[tail] -= x;
-            imbalance_[head] += x;
-            diagonal_[tail] += w;
-            diagonal_[head] += w;
-            below_[g_.slot[e]] -= w;
+        for (std::int32_t e = two_way; e < edges; ++e, ++v) {
+            const std::int32_t tail = lower[e], head = upper[e];
+            const Vec z = v[0] + (potential[head] - potential[tail]), x = clip(z), w = weight(z, x);
+            imbalance[tail] -= x;
+            imbalance[head] += x;
+            diagonal[tail] += w;
+            diagonal[head] += w;
+            below[slot[e]] -= w;
         }
         // the Laplacian of each component is singular by a constant; holding its last node fixed takes that away
-        for (std::int32_t i = 0; i < g_.roots; ++i) diagonal_[g_.root[i]] += 1.0;
+        for (std::int32_t i = 0; i < g_.roots; ++i) diagonal[g_.root[i]] += 1.0;
     }
 
-    // L D L^T in place: below_ holds L D, diagonal_ becomes 1/D.
+    // L D L^T in place: below_ holds L D, diagonal_ becomes 1/D. Columns of a panel have the same rows below it, so its
+    // products are summed in registers before they are subtracted: most of the time goes into loads and stores.
     void factorise() {
         const std::int32_t* target = g_.target;
-        for (std::int32_t j = 0; j < g_.nodes; ++j) {
-            const std::int32_t first = g_.column_start[j], last = g_.column_start[j + 1];
-            const Vec inverse = 1.0 / diagonal_[j];
-            diagonal_[j] = inverse;
-            for (std::int32_t a = first; a < last; ++a) {
-                const Vec entry = below_[a], scaled = entry * inverse;
-                for (std::int32_t b = first; b < a; ++b) below_[*target++] -= scaled * below_[b];
-                diagonal_[g_.row[a]] -= scaled * entry;
+        for (std::int32_t k = 0; k < g_.panels; ++k) {
+            const std::int32_t first = g_.panel[k];
+            switch (g_.panel[k + 1] - first) {
+                case 1: target = eliminate<1>(first, target); break;
+                case 2: target = eliminate<2>(first, target); break;
+                case 3: target = eliminate<3>(first, target); break;
+                default: target = eliminate<4>(first, target); break;
             }
         }
+    }
+
+    template <int width>
+    const std::int32_t* eliminate(std::int32_t first, const std::int32_t* target) {
+        static_assert(width <= widest_panel);
+        Vec *const diagonal = diagonal_, *const below = below_;
+        const std::int32_t last = first + width - 1;
+        const std::int32_t count = g_.column_start[last + 1] - g_.column_start[last];
+        const std::int32_t* const row = g_.row + g_.column_start[last];
+        Vec* column[width];  // the part of each column below the panel; its entries within the panel come right before
+        for (int q = 0; q < width; ++q) column[q] = below + g_.column_start[first + q] + (width - 1 - q);
+        const auto within = [&](int q, int r) -> Vec& { return column[q][r - width]; };
+        Vec inverse[width];
+        for (int q = 0; q < width; ++q) {
+            inverse[q] = 1.0 / diagonal[first + q];
+            diagonal[first + q] = inverse[q];
+            for (int r = q + 1; r < width; ++r) {
+                const Vec entry = within(q, r), scaled = entry * inverse[q];
+                diagonal[first + r] -= scaled * entry;
+                for (int s = r + 1; s < width; ++s) within(r, s) -= scaled * within(q, s);
+                for (std::int32_t i = 0; i < count; ++i) column[r][i] -= scaled * column[q][i];
+            }
+        }
+        for (std::int32_t b = 0; b < count; ++b) {
+            Vec scaled[width], sum{};
+            for (int q = 0; q < width; ++q) {
+                scaled[q] = column[q][b] * inverse[q];
+                sum += scaled[q] * column[q][b];
+            }
+            diagonal[row[b]] -= sum;
+            for (std::int32_t a = b + 1; a < count; ++a) {
+                Vec product = scaled[0] * column[0][a];
+                for (int q = 1; q < width; ++q) product += scaled[q] * column[q][a];
+                below[*target++] -= product;
+            }
+        }
+        return target;
     }
 
     // step_ = -(L D L^T)^-1 imbalance_
     void solve() {
-        for (std::int32_t i = 0; i < g_.nodes; ++i) step_[i] = -imbalance_[i];
-        for (std::int32_t j = 0; j < g_.nodes; ++j) {
-            const Vec y = diagonal_[j] * step_[j];
-            for (std::int32_t a = g_.column_start[j]; a < g_.column_start[j + 1]; ++a) step_[g_.row[a]] -= below_[a] * y;
+        const std::int32_t *const start = g_.column_start, *const row = g_.row;
+        const Vec *const below = below_, *const diagonal = diagonal_;
+        Vec* const step = step_;
+        const std::int32_t nodes = g_.nodes;
+        for (std::int32_t i = 0; i < nodes; ++i) step[i] = -imbalance_[i];
+        for (std::int32_t j = 0; j < nodes; ++j) {
+            const Vec y = diagonal[j] * step[j];
+            for (std::int32_t a = start[j]; a < start[j + 1]; ++a) step[row[a]] -= below[a] * y;
         }
-        for (std::int32_t j = g_.nodes - 1; j >= 0; --j) {
-            Vec sum = step_[j];
-            for (std::int32_t a = g_.column_start[j]; a < g_.column_start[j + 1]; ++a) sum -= below_[a] * step_[g_.row[a]];
-            step_[j] = sum * diagonal_[j];
+        for (std::int32_t j = nodes - 1; j >= 0; --j) {
+            Vec sum = step[j];
+            for (std::int32_t a = start[j]; a < start[j + 1]; ++a) sum -= below[a] * step[row[a]];
+            step[j] = sum * diagonal[j];
         }
     }
 
-    // Derivative of the dual at at_ + s step_ along step_, and its slope.
-    Vec derivative(Vec s, Vec& slope) const {
-        Vec sum{}, rise{};
-        for (int l = 0; l < lanes; ++l)
-            sum[l] = lane_of(step_, lane_[l].origin, l) - lane_of(step_, lane_[l].destination, l);
+    // Derivative of the dual at at_ + s step_ along step_, and its slope. Summing what has changed since s = 0, where
+    // the derivative is `before`, keeps the digits that a sum of flows would cancel.
+    Vec derivative(Vec before, Vec s, Vec& slope) const {
+        Vec sum = before, rise{};
         const Vec* v = point_;
         for (std::int32_t e = 0; e < g_.edges; ++e) {
             const Vec move = step_[g_.upper[e]] - step_[g_.lower[e]];
-            const Vec difference = at_[g_.upper[e]] - at_[g_.lower[e]] + s * move;
-            const auto add = [&](Vec z, Vec along) {
+            const Vec difference = at_[g_.upper[e]] - at_[g_.lower[e]], added = s * move;
+            const auto add = [&](Vec here, Vec z, Vec along) {
                 const Vec x = clip(z);
-                sum += x * along;
+                sum += (x - clip(here)) * along;
                 rise += (Vec)((Mask)(along * along) & (z == x));
             };
-            add(*v++ + difference, move);
-            if (e < g_.two_way) add(*v++ - difference, -move);
+            const Vec up = *v++ + difference;
+            add(up, up + added, move);
+            if (e >= g_.two_way) continue;
+            const Vec down = *v++ - difference;
+            add(down, down - added, -move);
         }
         slope = rise;
         return sum;
@@ -207,7 +256,7 @@ private:
         bool open[lanes];
         memcpy(open, wanted, sizeof open);
         for (int i = 0; i < most_searches && any; ++i) {
-            const Vec here = derivative(s, slope);
+            const Vec here = derivative(before, s, slope);
             any = false;
             for (int l = 0; l < lanes; ++l) {
                 if (!open[l]) continue;
@@ -264,42 +313,31 @@ private:
         }
     }
 
-    // Flows, potentials and error bounds of the lanes that are done. A row whose bound misses the tolerance keeps its
-    // point for the exact solver; its potentials go out as a start for it.
+    // Flows, potentials and error bounds of the lanes that are done. A row whose bound misses the tolerance gets its
+    // point back where that was overwritten, for the exact solver; its potentials go out as a start.
     void write(const bool* done, Vec sum) {
-        Vec flow{}, squares{};
+        Vec flow{};
         const Vec* v = point_;
+        Vec* x = flow_;
+        const Vec* const potential = trial_;
+        const std::int32_t two_way = g_.two_way;
         for (std::int32_t e = 0; e < g_.edges; ++e) {
-            const Vec difference = trial_[g_.upper[e]] - trial_[g_.lower[e]];
-            squares += difference * difference;
-            flow += clip(*v++ + difference);
-            if (e < g_.two_way) {
-                squares += difference * difference;
-                flow += clip(*v++ - difference);
-            }
+            const Vec difference = potential[g_.upper[e]] - potential[g_.lower[e]];
+            flow += *x++ = clip(*v++ + difference);
+            if (e < two_way) flow += *x++ = clip(*v++ - difference);
         }
-        double* out[lanes];
         for (int l = 0; l < lanes; ++l) {
-            out[l] = nullptr;
             if (!done[l]) continue;
             const std::int64_t row = lane_[l].row;
-            const double bound = certified_bound(g_, sum[l], flow[l], squares[l], unit_roundoff);
+            const double bound = certified_bound(g_, sum[l], flow[l], lane_[l].largest_point, unit_roundoff);
             rows_.error_bound[row] = bound;
             if (!(bound <= rows_.tolerance)) rows_.state[row] = RowState::failed;
-            if (rows_.state[row] == RowState::done) out[l] = rows_.flows + row * g_.links;
-            double* const potentials = rows_.potentials_out + row * g_.nodes;
+            const bool good = rows_.state[row] == RowState::done;
+            Vec* const from = good ? flow_ : point_;
+            double *const out = rows_.flows + row * g_.links, *const potentials = rows_.potentials_out + row * g_.nodes;
+            if (good || rows_.flows == rows_.points)
+                for (std::int32_t r = 0; r < g_.links; ++r) out[g_.link_of_row[r]] = lane_of(from, r, l);
             for (std::int32_t i = 0; i < g_.nodes; ++i) potentials[i] = lane_of(trial_, g_.position[i], l);
-        }
-        std::int32_t row = 0;
-        const auto put = [&](Vec x) {
-            const std::int32_t link = g_.link_of_row[row++];
-            for (int l = 0; l < lanes; ++l)
-                if (out[l]) out[l][link] = x[l];
-        };
-        for (std::int32_t e = 0; e < g_.edges; ++e) {
-            const Vec difference = trial_[g_.upper[e]] - trial_[g_.lower[e]];
-            put(clip(point_[row] + difference));
-            if (e < g_.two_way) put(clip(point_[row] - difference));
         }
     }
 
@@ -307,8 +345,11 @@ private:
         Lane& lane = lane_[l];
         lane = Lane{};
         std::int64_t row;
-        do row = source_.next(source_.context);
-        while (row >= 0 && !usable(row));
+        while ((row = source_.next(source_.context)) >= 0) {
+            lane.largest_point = largest_of(rows_.points + row * g_.links);
+            if (lane.largest_point <= rows_.largest_point) break;
+            rows_.state[row] = RowState::unusable;  // reported, not projected
+        }
         if (row < 0) return false;
         const std::int32_t origin = rows_.origin[row], destination = rows_.destination[row];
         lane.row = row;
@@ -317,7 +358,8 @@ private:
         lane.best = __builtin_inf();
         delta_[l] = largest_delta;
         const double* const point = rows_.points + row * g_.links;
-        for (std::int32_t r = 0; r < g_.links; ++r) lane_of(point_, r, l) = point[g_.link_of_row[r]];
+        const std::int32_t* const link_of_row = g_.link_of_row;
+        for (std::int32_t r = 0; r < g_.links; ++r) lane_of(point_, r, l) = point[link_of_row[r]];
         for (std::int32_t i = 0; i < g_.restricted; ++i) {
             const std::int32_t r = g_.restricted_row[i];
             if (!link_is_open(g_, g_.link_of_row[r], origin, destination)) lane_of(point_, r, l) = closed_point;
@@ -329,13 +371,29 @@ private:
         return true;
     }
 
-    // Points with values that are not finite, or too large for the exact solver, are reported and not projected.
-    bool usable(std::int64_t row) const {
-        const double* const point = rows_.points + row * g_.links;
-        bool good = true;
-        for (std::int32_t e = 0; e < g_.links; ++e) good &= __builtin_fabs(point[e]) <= rows_.largest_point;
-        if (!good) rows_.state[row] = RowState::unusable;
-        return good;
+    // The largest |v| of a row, or not a number if the row has one.
+    double largest_of(const double* point) const {
+        Vec largest{};
+        Mask bad{};
+        std::int32_t e = 0;
+        for (; e + lanes <= g_.links; e += lanes) {
+            Vec v;
+            memcpy(&v, point + e, sizeof v);
+            v = magnitude(v);
+            bad |= ~(v >= 0.0);
+            largest = v > largest ? v : largest;
+        }
+        double result = 0.0;
+        for (int l = 0; l < lanes; ++l) {
+            if (bad[l]) return __builtin_nan("");
+            result = largest[l] > result ? largest[l] : result;
+        }
+        for (; e < g_.links; ++e) {
+            const double v = __builtin_fabs(point[e]);
+            if (!(v <= result)) result = v;
+            if (v != v) return v;
+        }
+        return result;
     }
 
     const LaneGraph& g_;
@@ -344,7 +402,7 @@ private:
     double half_path_;
     Lane lane_[lanes];
     Vec delta_{};
-    Vec *diagonal_, *imbalance_, *step_, *at_, *trial_, *below_, *point_;
+    Vec *diagonal_, *imbalance_, *step_, *at_, *trial_, *below_, *point_, *flow_;
 };
 
 }  // namespace

@@ -105,6 +105,8 @@ LaneGraph ProjectionPlan::lanes() const {
     view.link_of_row = link_of_row_.data();
     view.column_start = elimination.column_start.data();
     view.row = elimination.row.data();
+    view.panels = count(elimination.panel) - 1;
+    view.panel = elimination.panel.data();
     view.target = elimination.target.data();
     view.root = elimination.roots.data();
     view.position = elimination.position.data();

@@ -8,13 +8,15 @@
 
 namespace privroute {
 
+static constexpr std::int32_t widest_panel = 4;
+
 // An edge joins two positions of the elimination order. The first `two_way` edges carry two opposite links, rows 2e
 // (lower to upper) and 2e + 1 (upper to lower); edge e of the others carries one link, row two_way + e, from `lower` to
 // `upper` (for these the names say the direction only).
 struct LaneGraph {
-    std::int32_t nodes, links, edges, two_way, slots, roots, restricted, largest_degree;
+    std::int32_t nodes, links, edges, two_way, slots, roots, panels, restricted, largest_degree;
     const std::int32_t *lower, *upper, *slot, *link_of_row;
-    const std::int32_t *column_start, *row, *target, *root, *position;
+    const std::int32_t *column_start, *row, *target, *panel, *root, *position;
     const std::int32_t *tail, *head, *restricted_row;
     const std::uint8_t* no_through;
 };
@@ -50,14 +52,14 @@ struct RowSource {
 };
 
 // The certificate of docs/proofs/projection.md, Theorem 2: |x - x*|_2 for flows x = clip(v + p[head] - p[tail], 0, 1) as
-// computed, from sums over the pair's nodes and links.
-//   imbalance : sum over nodes of |(A x - b)_i| as computed
-//   flow : sum of x;  squared_difference : sum of (p[head] - p[tail])^2;  unit : relative rounding error of the arithmetic
-static inline double certified_bound(const LaneGraph& graph, double imbalance, double flow, double squared_difference,
+// computed.
+//   imbalance : sum over nodes of |(A x - b)_i| as computed;  flow : sum of x
+//   largest_point : max |v|;  unit : relative rounding error of the arithmetic
+static inline double certified_bound(const LaneGraph& graph, double imbalance, double flow, double largest_point,
                                      double unit) {
     const double summing = unit * (graph.largest_degree + 3) * (2.0 * flow + 2.0);
     const double transport = 0.5 * __builtin_sqrt(static_cast<double>(graph.nodes - 1)) * (imbalance + summing);
-    const double rounding = unit * (__builtin_sqrt(squared_difference) + __builtin_sqrt(static_cast<double>(graph.links)));
+    const double rounding = unit * (largest_point + 3.0) * __builtin_sqrt(static_cast<double>(graph.links));
     return 1.001 * (transport + rounding);  // the margin covers products of rounding errors and this formula's own
 }
 
@@ -67,7 +69,7 @@ using LaneKernel = void (*)(const LaneGraph&, const ProjectionRows&, const RowSo
 static constexpr std::size_t lane_alignment = 64;
 static inline std::size_t lane_workspace(const LaneGraph& graph, std::size_t lanes) {
     const auto vectors = 5 * static_cast<std::size_t>(graph.nodes) + static_cast<std::size_t>(graph.slots) +
-                         static_cast<std::size_t>(graph.links) + 1;
+                         2 * static_cast<std::size_t>(graph.links);
     return vectors * lanes * sizeof(double);
 }
 
