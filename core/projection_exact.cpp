@@ -20,7 +20,9 @@ DoubleDouble clip(DoubleDouble z) {
     return z < 1.0 ? z : DoubleDouble(1.0);
 }
 
-bool is_free(DoubleDouble z) { return !(z < 0.0) && !(DoubleDouble(1.0) < z); }
+// Links within `nearly` of a bound count as free: a jump puts them there, give or take rounding.
+constexpr double nearly = 1e-13;
+bool is_free(DoubleDouble z) { return -nearly <= z.high && z.high <= 1.0 + nearly; }
 
 }  // namespace
 
@@ -31,16 +33,25 @@ ExactProjection::ExactProjection(const ProjectionPlan& plan)
       diagonal_(plan.nodes()),
       below_(plan.elimination.row.size()),
       step_(plan.nodes()),
-      slot_(plan.links()) {
+      slot_(plan.links()),
+      leaving_(plan.nodes()),
+      entering_(plan.nodes()) {
     for (std::size_t e = 0; e < plan.links(); ++e)
         slot_[e] = plan.elimination.slot(graph_.position[graph_.tail[e]], graph_.position[graph_.head[e]]);
 }
 
 void ExactProjection::open_links(const double* point) {
     open_.clear();
+    for (std::size_t v = 0; v < leaving_.size(); ++v) {
+        leaving_[v].clear();
+        entering_[v].clear();
+    }
     for (std::int32_t e = 0; e < graph_.links; ++e) {
         point_[at(e)] = point[e];
-        if (link_is_open(graph_, e, origin_, destination_)) open_.push_back(e);
+        if (!link_is_open(graph_, e, origin_, destination_)) continue;
+        open_.push_back(e);
+        leaving_[at(graph_.tail[e])].push_back(e);
+        entering_[at(graph_.head[e])].push_back(e);
     }
 }
 
@@ -139,6 +150,45 @@ double ExactProjection::search(const State& state, double before) const {
     return low > 0.0 ? low : s;
 }
 
+// Raises potentials until links that can carry flow from nodes with too much to a node with too little are about to
+// become free (the dual step of the successive shortest path method; flows stay as they are). Between parts that no
+// free link joins, Newton's direction knows nothing of how far away the next link is; this does, at any scale.
+void ExactProjection::jump(State& state) const {
+    const double enough = 1e-3 * state.largest;
+    const DoubleDouble never(std::numeric_limits<double>::infinity());
+    std::vector<DoubleDouble> distance(at(graph_.nodes), never);
+    std::vector<bool> settled(at(graph_.nodes), false);
+    for (std::size_t v = 0; v < distance.size(); ++v)
+        if (state.imbalance[v].high > enough) distance[v] = 0.0;
+    DoubleDouble nearest = never;
+    while (true) {
+        std::size_t next = distance.size();
+        for (std::size_t v = 0; v < distance.size(); ++v)
+            if (!settled[v] && distance[v].high < never.high && (next == distance.size() || distance[v] < distance[next]))
+                next = v;
+        if (next == distance.size()) return;  // nowhere to send it: nothing to learn here
+        settled[next] = true;
+        if (state.imbalance[next].high < -enough) {
+            nearest = distance[next];
+            break;
+        }
+        const auto relax = [&](std::size_t to, DoubleDouble length) {
+            const DoubleDouble reached = distance[next] + (length < 0.0 ? DoubleDouble() : length);
+            if (reached < distance[to]) distance[to] = reached;
+        };
+        for (const std::int32_t e : leaving_[next]) {  // more flow on it: possible below 1
+            const DoubleDouble z = stretched(state, at(e));
+            if (z < 1.0) relax(at(graph_.head[e]), -z);
+        }
+        for (const std::int32_t e : entering_[next]) {  // less flow on it: possible above 0
+            const DoubleDouble z = stretched(state, at(e));
+            if (DoubleDouble(0.0) < z) relax(at(graph_.tail[e]), z - 1.0);
+        }
+    }
+    for (std::size_t v = 0; v < distance.size(); ++v)
+        state.potential[v] = state.potential[v] + (distance[v] < nearest ? distance[v] : nearest);
+}
+
 double ExactProjection::write(const State& state, const ProjectionRows& rows, std::int64_t row) const {
     double* const flows = rows.flows + row * graph_.links;
     double* const potentials = rows.potentials_out + row * graph_.nodes;
@@ -171,13 +221,19 @@ bool ExactProjection::run(const ProjectionRows& rows, std::int64_t row, bool (*s
     }
     now = best;
     const double half_path = 0.5 * std::sqrt(static_cast<double>(nodes - 1));
+    bool long_step = false;  // a sign that parts of the graph are far from each other
     for (int i = 0; i < most_steps && !stop(context); ++i) {
         if (half_path * best.total <= 0.5 * rows.tolerance) break;
+        if (long_step) {
+            jump(now);
+            evaluate(now);
+        }
         solve(now);
         double before = 0.0;
         for (std::int32_t v = 0; v < graph_.nodes; ++v)
             before += now.imbalance[at(v)].high * step_[at(graph_.position[v])];
         const double s = search(now, before);
+        long_step = s > 4.0;
         for (std::int32_t v = 0; v < graph_.nodes; ++v)
             now.potential[at(v)] = now.potential[at(v)] + DoubleDouble(s * step_[at(graph_.position[v])]);
         evaluate(now);

@@ -34,6 +34,7 @@ private:
     void solve(const State& state);
     double derivative(const State& state, double before, double s, double& slope) const;
     double search(const State& state, double before) const;
+    void jump(State& state) const;
     double write(const State& state, const ProjectionRows& rows, std::int64_t row) const;
     [[nodiscard]] DoubleDouble stretched(const State& state, std::size_t link) const;
 
@@ -44,6 +45,7 @@ private:
     std::vector<double> point_;
     std::vector<double> diagonal_, below_, step_;  // by position in the elimination order
     std::vector<std::int32_t> slot_;               // of each link
+    std::vector<std::vector<std::int32_t>> leaving_, entering_;  // open links at each node
 };
 
 }  // namespace privroute
