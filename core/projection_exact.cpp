@@ -135,16 +135,21 @@ double ExactProjection::derivative(const State& state, double before, double s, 
     return sum;
 }
 
-// A step length where the derivative has fallen to a hundredth, or the last point before its sign changes.
+// A step length where the derivative has fallen to a hundredth, or the last point before its sign changes. No potentials
+// farther apart than all points together are of use: beyond, the search would follow rounding errors of the step.
 double ExactProjection::search(const State& state, double before) const {
-    double low = 0.0, high = std::numeric_limits<double>::infinity(), s = 1.0, slope = 0.0;
+    double low = 0.0, high = std::numeric_limits<double>::infinity(), s = 1.0, slope = 0.0, reach = 0.0, step = 1e-300;
+    for (const std::int32_t e : open_) reach += std::abs(point_[at(e)]) + 1.0;
+    for (const double value : step_) step = std::max(step, std::abs(value));
+    const double longest = std::max(4.0 * reach / step, 1.0);
     for (int i = 0; i < most_searches; ++i) {
         const double here = derivative(state, before, s, slope);
         if (std::abs(here) <= 0.01 * std::abs(before)) return s;
         (here > 0.0 ? high : low) = s;
         double next = slope > 0.0 ? s - here / slope : -1.0;
         if (!(next > low && next < high)) next = std::isfinite(high) ? 0.5 * (low + high) : 8.0 * s;
-        if (next == s || !std::isfinite(next)) break;
+        next = std::min(next, longest);
+        if (next == s) break;
         s = next;
     }
     return low > 0.0 ? low : s;

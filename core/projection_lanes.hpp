@@ -26,6 +26,7 @@ constexpr double unit_roundoff = 0x1p-53;
 constexpr int most_steps = 60;
 constexpr int most_stalls = 5;
 constexpr int most_searches = 60;
+constexpr double longest_search = 1e6;     // beyond, the exact solver finds its way better
 
 inline Vec all(double value) { return value - Vec{}; }
 inline Vec clip(Vec z) {
@@ -267,7 +268,7 @@ private:
                 double next = slope[l] > 0.0 ? s[l] - here[l] / slope[l] : -1.0;
                 if (!(next > low[l] && next < high[l]))
                     next = high[l] < __builtin_inf() ? 0.5 * (low[l] + high[l]) : 4.0 * s[l];
-                s[l] = next;
+                s[l] = next < longest_search ? next : longest_search;
             }
         }
         for (int l = 0; l < lanes; ++l) {
