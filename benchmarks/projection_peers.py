@@ -65,8 +65,8 @@ class Osqp:
             A=matrix,
             l=self.low[0],
             u=self.high[0],
-            eps_abs=3e-10,
-            eps_rel=3e-10,
+            eps_abs=1e-10,
+            eps_rel=1e-10,
             max_iter=200_000,
             check_termination=10,
             adaptive_rho=False,
@@ -120,8 +120,11 @@ class Piqp:
         self.problem = _Problem(network, pairs)
         links = network.links
         self.solver = piqp.SparseSolver()
-        self.solver.settings.eps_abs = 1e-9
-        self.solver.settings.eps_rel = 1e-9
+        self.solver.settings.eps_abs = 1e-13
+        self.solver.settings.eps_rel = 1e-13
+        self.solver.settings.check_duality_gap = True
+        self.solver.settings.eps_duality_gap_abs = 1e-14
+        self.solver.settings.eps_duality_gap_rel = 1e-14
         self.solver.settings.preconditioner_iter = 0
         self.solver.settings.kkt_solver = piqp.KKTSolver.sparse_ldlt
         self.zero = np.zeros(links)

@@ -9,6 +9,9 @@
 #pragma once
 
 #include <string.h>
+#if defined(__AVX2__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #include "projection_problem.hpp"
 
@@ -22,6 +25,7 @@ typedef std::int64_t Mask __attribute__((vector_size(lanes * sizeof(double))));
 constexpr double closed_point = -1e30;     // stands in for v on links that the pair may not use: their flow is 0
 constexpr double largest_start = 1e20;     // warm potentials beyond this lose every digit of v: start from 0 instead
 constexpr double largest_delta = 1e-2;     // weight of clipped links; smaller ones left pairs unconverged
+constexpr double smallest_delta = 1e-13;   // keeps pivots away from zero
 constexpr double unit_roundoff = 0x1p-53;
 constexpr int most_steps = 60;
 constexpr int most_stalls = 5;
@@ -29,9 +33,16 @@ constexpr int most_searches = 60;
 constexpr double longest_search = 1e6;     // beyond, the exact solver finds its way better
 
 inline Vec all(double value) { return value - Vec{}; }
+// min(max(z, 0), 1), and 0 where z is not a number. Compilers do not make the two instructions of the comparisons.
 inline Vec clip(Vec z) {
+#if PRIVROUTE_LANES == 8 && defined(__AVX512F__)
+    return _mm512_min_pd(_mm512_max_pd(z, _mm512_setzero_pd()), _mm512_set1_pd(1.0));
+#elif PRIVROUTE_LANES == 4 && defined(__AVX2__)
+    return _mm256_min_pd(_mm256_max_pd(z, _mm256_setzero_pd()), _mm256_set1_pd(1.0));
+#else
     z = z > 0.0 ? z : all(0.0);
     return z < 1.0 ? z : all(1.0);
+#endif
 }
 inline Vec magnitude(Vec a) { return a < 0.0 ? -a : a; }
 inline double& lane_of(Vec* values, std::int64_t i, int lane) {
@@ -300,7 +311,8 @@ private:
                 if (sum[l] < 0.7 * lane.best) lane.stalls = 0;
                 else if (sum[l] < 1e-7) ++lane.stalls;  // rounding holds it here; far out slow steps are normal
                 if (sum[l] < lane.best) lane.best = sum[l];
-                lane.next_delta = largest[l] < largest_delta ? largest[l] : largest_delta;
+                lane.next_delta = largest[l] < largest_delta ? 0.1 * largest[l] : largest_delta;
+                if (lane.next_delta < smallest_delta) lane.next_delta = smallest_delta;
                 done[l] = certified || ++lane.steps > most_steps || lane.stalls > most_stalls;
                 if (done[l]) rows_.state[lane.row] = certified ? RowState::done : RowState::failed;
                 finished += done[l];
