@@ -135,13 +135,18 @@ double ExactProjection::derivative(const State& state, double before, double s, 
     return sum;
 }
 
-// A step length where the derivative has fallen to a hundredth, or the last point before its sign changes. No potentials
-// farther apart than all points together are of use: beyond, the search would follow rounding errors of the step.
+// No potentials farther apart than all points together are of use: beyond, a search would follow rounding errors.
+double ExactProjection::reach() const {
+    double sum = 0.0;
+    for (const std::int32_t e : open_) sum += std::abs(point_[at(e)]) + 1.0;
+    return 4.0 * sum;
+}
+
+// A step length where the derivative has fallen to a hundredth, or the last point before its sign changes.
 double ExactProjection::search(const State& state, double before) const {
-    double low = 0.0, high = std::numeric_limits<double>::infinity(), s = 1.0, slope = 0.0, reach = 0.0, step = 1e-300;
-    for (const std::int32_t e : open_) reach += std::abs(point_[at(e)]) + 1.0;
+    double low = 0.0, high = std::numeric_limits<double>::infinity(), s = 1.0, slope = 0.0, step = 1e-300;
     for (const double value : step_) step = std::max(step, std::abs(value));
-    const double longest = std::max(4.0 * reach / step, 1.0);
+    const double longest = std::max(reach() / step, 1.0);
     for (int i = 0; i < most_searches; ++i) {
         const double here = derivative(state, before, s, slope);
         if (std::abs(here) <= 0.01 * std::abs(before)) return s;
@@ -220,7 +225,8 @@ bool ExactProjection::run(const ProjectionRows& rows, std::int64_t row, bool (*s
     State best{std::vector<DoubleDouble>(nodes), std::vector<DoubleDouble>(nodes)}, now = best;
     evaluate(best);
     std::copy(start, start + nodes, now.potential.begin());
-    if (std::all_of(start, start + nodes, [](double p) { return std::isfinite(p); })) {
+    const double reach = this->reach();
+    if (std::all_of(start, start + nodes, [=](double p) { return std::abs(p) <= reach; })) {
         evaluate(now);
         if (now.total < best.total) best = now;
     }

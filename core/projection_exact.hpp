@@ -34,6 +34,7 @@ private:
     void solve(const State& state);
     double derivative(const State& state, double before, double s, double& slope) const;
     double search(const State& state, double before) const;
+    [[nodiscard]] double reach() const;
     void jump(State& state) const;
     double write(const State& state, const ProjectionRows& rows, std::int64_t row) const;
     [[nodiscard]] DoubleDouble stretched(const State& state, std::size_t link) const;

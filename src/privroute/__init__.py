@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from privroute.errors import PrivrouteError
+    from privroute.flows.projection import Projection, project
+    from privroute.flows.regularised import RegularisedOptimum, minimise_regularised
     from privroute.history.daily_od import read_daily_od
     from privroute.history.demand_history import DemandHistory
     from privroute.history.simulate import simulate_days
@@ -40,12 +42,16 @@ __all__ = [
     "Network",
     "Pairs",
     "PrivrouteError",
+    "Projection",
+    "RegularisedOptimum",
     "RoadClass",
     "Scenario",
     "demand_from_matrix",
     "draw_network",
     "free_flow_minutes",
     "from_networkx",
+    "minimise_regularised",
+    "project",
     "read_daily_od",
     "read_gmns",
     "read_od_csv",
@@ -66,13 +72,17 @@ _HOME = {
     "Network": "network.network",
     "Pairs": "network.pairs",
     "PrivrouteError": "errors",
+    "Projection": "flows.projection",
     "ROAD_CLASSES": "network.road_classes",
+    "RegularisedOptimum": "flows.regularised",
     "RoadClass": "network.road_classes",
     "Scenario": "network.sioux_falls",
     "demand_from_matrix": "network.od_matrix",
     "draw_network": "network.draw",
     "free_flow_minutes": "network.pairs",
     "from_networkx": "network.networkx_graph",
+    "minimise_regularised": "flows.regularised",
+    "project": "flows.projection",
     "read_daily_od": "history.daily_od",
     "read_gmns": "network.gmns",
     "read_od_csv": "network.od_matrix",

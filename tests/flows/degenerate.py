@@ -52,7 +52,8 @@ def grid(side: int, seed: int = 0, pairs: int = 500) -> Case:
     rng = np.random.default_rng(seed)
     nodes = np.arange(side * side).reshape(side, side)
     ends = np.concatenate(
-        [np.stack([nodes[:, :-1].ravel(), nodes[:, 1:].ravel()]), np.stack([nodes[:-1].ravel(), nodes[1:].ravel()])], axis=1
+        [np.stack([nodes[:, :-1].ravel(), nodes[:, 1:].ravel()]), np.stack([nodes[:-1].ravel(), nodes[1:].ravel()])],
+        axis=1,
     )
     tail, head = np.concatenate([ends, ends[::-1]], axis=1)
     network = Network(tail, head, Latency.affine(np.ones(tail.size), np.ones(tail.size)), range(side * side))
@@ -61,7 +62,7 @@ def grid(side: int, seed: int = 0, pairs: int = 500) -> Case:
     return Case(network, Pairs(origin, other + (other >= origin)), rng.normal(size=(pairs, tail.size)))
 
 
-def _points(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
+def _points(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:  # noqa: PLR0911
     match kind:
         case "zeros":
             return np.zeros(shape)
@@ -70,7 +71,7 @@ def _points(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> NDAr
         case "ties":
             return rng.integers(-1, 3, shape).astype(float)
         case "halves":
-            return rng.integers(-2, 5, shape) / 2.0
+            return 0.5 * rng.integers(-2, 5, shape).astype(float)
         case "tiny":
             return rng.normal(size=shape) * 1e-12
         case "denormal":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from tests.flows.degenerate import Case, cases, grid
 
 import privroute as pr
 from privroute import _core
@@ -21,7 +22,6 @@ from privroute.flows.unit_flows import closed_links, infeasibility
 from privroute.network.latency import Latency
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
-from tests.flows.degenerate import Case, cases, grid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ HUGE = cases(60, seed=2, kinds=("huge",))
 
 
 def true_projection(case: Case) -> NDArray[np.floating]:
-    """To 1e-14 or better: the twin with 19 digits, its imbalance checked. Infeasible rows do not occur: pairs are joined."""
+    """To about 1e-14: the twin with 19 digits, its imbalance checked."""
     network, pairs, points = case
     flows, imbalance, _ = reference.project(
         network.tail,
@@ -54,13 +54,14 @@ def distance(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[
     return np.asarray(np.sqrt(((one - other) ** 2).sum(axis=1)))
 
 
-@pytest.mark.parametrize("tolerance", [1e-4, 1e-9, 1e-12])
-def test_the_certificate_is_never_violated_on_thousands_of_degenerate_points(tolerance: float) -> None:
+def test_the_certificate_is_never_violated_on_thousands_of_degenerate_points() -> None:
     rows = 0
     for case in DEGENERATE:
-        found = project(*case, tolerance=tolerance)
-        assert np.all(distance(found.flows, true_projection(case)) <= found.error_bound + 3e-14)
-        assert np.all(found.error_bound <= tolerance)
+        truth = true_projection(case)
+        for tolerance in (1e-2, 1e-4, 1e-9, 1e-12):
+            found = project(*case, tolerance=tolerance)
+            assert np.all(distance(found.flows, truth) <= found.error_bound + 3e-14)
+            assert np.all(found.error_bound <= tolerance)
         rows += len(case.pairs)
     assert rows > 2_000
 
@@ -68,10 +69,11 @@ def test_the_certificate_is_never_violated_on_thousands_of_degenerate_points(tol
 def test_bad_starts_change_neither_the_result_nor_the_certificate() -> None:
     rng = np.random.default_rng(3)
     for case in FEW:
+        truth = true_projection(case)
         for size in (1.0, 1e6, 1e19, 1e300):
             start = rng.normal(size=(len(case.pairs), case.network.nodes)) * size
             found = project(*case, potentials=start)
-            assert np.all(distance(found.flows, true_projection(case)) <= found.error_bound + 3e-14)
+            assert np.all(distance(found.flows, truth) <= found.error_bound + 3e-14)
             assert np.all(found.error_bound <= 1e-9)
 
 
@@ -101,7 +103,9 @@ def test_flows_at_intermediate_potentials_obey_the_theorem() -> None:
 
 def test_the_bound_is_sharp_on_a_directed_chain() -> None:
     links = 9
-    network = Network(range(links), range(1, links + 1), Latency.affine(np.ones(links), np.ones(links)), range(links + 1))
+    network = Network(
+        range(links), range(1, links + 1), Latency.affine(np.ones(links), np.ones(links)), range(links + 1)
+    )
     matrix = reference.incidence(network.tail, network.head, network.nodes)
     short = np.full(links, 0.75)  # a quarter of the unit is missing all along: x(p) for p = 0, v = 0.75
     demand = np.zeros(links + 1)

@@ -8,6 +8,7 @@ node other than the origin may not be used. docs/proofs/projection.md proves the
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,8 +40,8 @@ class Projection:
 
     flows : (pairs, links) x_w in [0,1]
     error_bound : (pairs,) certified: |x_w − Π(v_w)|₂ is at most this, rounding included
-    potentials : (pairs, nodes) p with x = clip(v + p[head] − p[tail], 0, 1) on the links that the pair can use; pass them
-        back as `potentials=` to project nearby points faster
+    potentials : (pairs, nodes) p with x = clip(v + p[head] − p[tail], 0, 1) on the links that the pair can use; pass
+        them back as `potentials=` to project nearby points faster
     """
 
     flows: NDArray[np.float64]
@@ -108,7 +109,7 @@ def project_in_place(
 
 def smallest_tolerance(network: Network) -> float:
     """The tightest tolerance that can be certified: the flows themselves are rounded to float64."""
-    return max(1e-13, 4 * float(np.finfo(np.float64).eps) * network.links**0.5)
+    return max(1e-13, 4 * float(np.finfo(np.float64).eps) * math.sqrt(network.links))
 
 
 def _project(

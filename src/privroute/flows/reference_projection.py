@@ -1,7 +1,7 @@
-"""The projection kernel once more, in plain NumPy: what `_core.ProjectionPlan.project` computes, to be read and compared.
+"""The projection once more, in plain NumPy: what `_core.ProjectionPlan.project` computes, to be read and compared.
 
-Dense matrices, all rows at once, no panels, no lanes. With dtype=np.longdouble flows and potentials have 19 digits, which
-makes references for the kernel's certificate.
+Dense matrices, all rows at once, no panels, no lanes. With dtype=np.longdouble flows and potentials have 19 digits,
+which makes references for the kernel's certificate.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _last_of_each_part(tail: NDArray[np.int32], head: NDArray[np.int32], nodes: 
         joined = np.maximum(part[tail], part[head])
         np.maximum.at(part, tail, joined)
         np.maximum.at(part, head, joined)
-    return (part == np.arange(nodes)).astype(np.float64)
+    return np.asarray(part == np.arange(nodes), dtype=np.float64)
 
 
 def _length(  # type: ignore[no-untyped-def]

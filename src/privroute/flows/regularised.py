@@ -2,8 +2,8 @@
 
     x* = argmin (1/N) Σ_k F(x, Λ_k)  over X,    F(x, Λ) = Σ_e y_e f_e(y_e) + α/2 ‖x‖²,   y = background + Σ_w Λ_w x_w
 
-One demand is the paper's problem (5); many days are its sample average (7), solved exactly; the mean of the days in place
-of them all is the approximation of its Table 2. All are strongly convex for α > 0, which gives the certificate.
+One demand is the paper's problem (5); many days are its sample average (7), solved exactly; the mean of the days in
+place of them all is the approximation of its Table 2. All are strongly convex for α > 0: hence the certificate.
 """
 
 from __future__ import annotations
@@ -74,25 +74,23 @@ def minimise_regularised(
     ‖x⁺ − x*‖ ≤ ‖(z − x⁺)/η + ∇F(x⁺) − ∇F(z)‖ / α, errors of the projections added.
     """
     pairs, daily = _pairs_and_days(demand, pairs)
-    if not (isinstance(alpha, int | float | np.floating) and 0 < alpha < math.inf):
-        raise DemandError(f"alpha is {alpha!r}; pass a finite number greater than 0")
-    if not (isinstance(tolerance, int | float | np.floating) and 0 < tolerance < math.inf):
-        raise DemandError(f"tolerance is {tolerance!r}; pass a finite number greater than 0")
+    for name, value in (("alpha", alpha), ("tolerance", tolerance)):
+        if not (isinstance(value, int | float | np.floating) and 0 < value < math.inf):
+            raise DemandError(f"{name} is {value!r}; pass a finite number greater than 0")
     smoothness = _Smoothness(network, daily, float(alpha))
 
     def slope_at(point: NDArray[np.float64]) -> NDArray[np.float64]:
         return gradient(network, daily, point, alpha=alpha, ceiling_min=ceiling_min)
 
-    if start is None:
-        first = project(network, pairs, np.zeros((len(pairs), network.links)), threads=threads)
-        x, potentials = first.flows, np.zeros_like(first.potentials)
-    else:
-        x = project(network, pairs, start, threads=threads).flows
-        potentials = np.zeros((len(pairs), network.nodes))
+    x = project(
+        network, pairs, np.zeros((len(pairs), network.links)) if start is None else start, threads=threads
+    ).flows
+    potentials = np.zeros((len(pairs), network.nodes))
     lipschitz = smoothness.at(link_flow(network, daily, x))
     ahead, momentum = x, 1.0
     bound, iterations = math.inf, 0
-    for iterations in range(1, max_iterations + 1):
+    while iterations < max_iterations:
+        iterations += 1
         slope = slope_at(ahead)
         while True:
             # errors of the projections enter the certificate times 2 lipschitz / alpha: keep them to a quarter of it
@@ -149,7 +147,13 @@ class ApproximationErrors:
 
 
 def average_demand_errors(
-    network: Network, pairs: Pairs, rates: ArrayLike, alpha: float, *, tolerance: float = 1e-6, threads: int | None = None
+    network: Network,
+    pairs: Pairs,
+    rates: ArrayLike,
+    alpha: float,
+    *,
+    tolerance: float = 1e-6,
+    threads: int | None = None,
 ) -> ApproximationErrors:
     """Errors 1 and 2 of the paper's Table 2 for these days: rates (days, pairs), vehicles per minute."""
     daily = daily_rates(rates, len(pairs))
@@ -186,7 +190,7 @@ def _is_small_enough(
     curvature: float,
     ceiling_min: ArrayLike,
 ) -> bool:
-    """Whether the gradient changes along the step by no more than the step length assumes: (1/N) Σ_k Δt_k·Δy_k ≤ L |Δx|²."""
+    """Whether the gradient changes along the step as little as its length assumes: (1/N) Σ_k Δt_k·Δy_k ≤ L |Δx|²."""
     before = link_flow(network, daily, point)
     change = link_flow(network, daily, moved) - network.background_per_min
     cost = marginal_costs(network, before, ceiling_min)

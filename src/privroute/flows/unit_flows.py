@@ -4,9 +4,9 @@
     F(x, Λ) = Σ_e y_e f_e(y_e) + α/2 ‖x‖²            objective
     ∇_w F = Λ_w t(y) + α x_w,    t = f + y f'        gradient
 
-`flows` is (pairs, links) float64, 2.2 GB for all pairs of a regional network; it is walked through in blocks of rows, and
-nothing else of its size is made unless a function says so. `rates` is a Demand, (pairs,) for one day, or (days, pairs),
-vehicles per minute; results for many days have a leading axis of days, gradients are averaged over them.
+`flows` is (pairs, links) float64, 2.2 GB for all pairs of a regional network; it is walked through in blocks of rows,
+and nothing else of its size is made unless a function says so. `rates` is a Demand, (pairs,) for one day, or
+(days, pairs), vehicles per minute; results for many days have a leading axis of days, gradients are averaged over them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def daily_rates(rates: Demand | ArrayLike, pairs: int) -> NDArray[np.float64]:
 
 
 def link_flow(network: Network, rates: Demand | ArrayLike, flows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """y = background + Σ_w Λ_w x_w: (links,), or (days, links) for many days."""
+    """Y = background + Σ_w Λ_w x_w: (links,), or (days, links) for many days."""
     _check_shape(network, flows)
     daily = daily_rates(rates, len(flows))
     total = np.zeros((len(daily), network.links))
@@ -84,9 +84,7 @@ def objective(
     return float(values) if _is_one_day(rates) else np.asarray(values)
 
 
-def marginal_costs(
-    network: Network, flow: NDArray[np.float64], ceiling_min: ArrayLike = np.inf
-) -> NDArray[np.float64]:
+def marginal_costs(network: Network, flow: NDArray[np.float64], ceiling_min: ArrayLike = np.inf) -> NDArray[np.float64]:
     """min(t(y), ceiling): still the gradient of a convex function, which is linear beyond the ceiling."""
     ceiling = np.asarray(ceiling_min, dtype=np.float64)
     if not np.all(ceiling >= 0):
@@ -107,7 +105,9 @@ def gradient(
     daily = daily_rates(rates, len(flows))
     cost = marginal_costs(network, link_flow(network, daily, flows), ceiling_min)
     for part in blocks(*flows.shape):
-        result[part] = daily[:, part].T @ cost / len(daily) + alpha * flows[part]
+        result[part] = _weighted(daily[:, part], cost / len(daily))
+        if alpha:
+            result[part] += alpha * flows[part]
     return result
 
 
@@ -127,7 +127,7 @@ def step_in_place(
         rows = flows[part]
         if alpha:
             rows *= 1.0 - step * alpha
-        rows -= daily[:, part].T @ cost
+        rows -= _weighted(daily[:, part], cost)
 
 
 def closed_links(network: Network, origin: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -160,9 +160,7 @@ def infeasibility(network: Network, pairs: Pairs, flows: NDArray[np.float64]) ->
     return np.maximum(worst, 0.0)
 
 
-def check_unit_flows(
-    network: Network, pairs: Pairs, flows: NDArray[np.float64], *, tolerance: float = 1e-6
-) -> None:
+def check_unit_flows(network: Network, pairs: Pairs, flows: NDArray[np.float64], *, tolerance: float = 1e-6) -> None:
     """Refuse flows that are not unit flows of their pairs to within `tolerance` at every link and node."""
     worst = infeasibility(network, pairs, flows)
     bad = np.flatnonzero(~(worst <= tolerance))
@@ -179,6 +177,11 @@ def _sum_by_node(rows: NDArray[np.float64], node: NDArray[np.int32], nodes: int)
     total = np.zeros((len(rows), nodes))
     total[:, present] = np.add.reduceat(rows[:, order], first, axis=1)
     return total
+
+
+def _weighted(daily: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σ_k Λ_kw c_ke; one day is an outer product, which BLAS would only slow down."""
+    return np.multiply.outer(daily[0], cost[0]) if len(daily) == 1 else daily.T @ cost
 
 
 def _is_one_day(rates: Demand | ArrayLike) -> bool:
