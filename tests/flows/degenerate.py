@@ -75,7 +75,7 @@ def _points(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> NDAr
         case "tiny":
             return rng.normal(size=shape) * 1e-12
         case "denormal":
-            return rng.integers(-3, 4, shape) * 5e-324
+            return rng.integers(-3, 4, shape).astype(np.float64) * 5e-324
         case "large":
             return rng.normal(size=shape) * 1e3
         case "huge":
