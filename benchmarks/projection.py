@@ -37,8 +37,8 @@ PEERS: dict[str, type[Any]] = {"osqp": Osqp, "daqp": Daqp, "piqp": Piqp}
 # pairs timed per peer and network; DAQP's dense matrices take half a second a projection on Anaheim, minutes on Chicago
 SAMPLES = {
     "SiouxFalls": {"osqp": 60, "daqp": 60, "piqp": 60},
-    "Anaheim": {"osqp": 12, "daqp": 1, "piqp": 12},
-    "ChicagoSketch": {"osqp": 8, "daqp": 0, "piqp": 8},
+    "Anaheim": {"osqp": 40, "daqp": 1, "piqp": 40},
+    "ChicagoSketch": {"osqp": 40, "daqp": 0, "piqp": 40},
 }
 
 
