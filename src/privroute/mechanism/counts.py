@@ -48,13 +48,17 @@ def demand_from_counts(
     noisy: NDArray[np.int64],
     options: Counts | Daily,
     *,
+    scale: float,
     days: int,
     period_min: float,
     expansion: float,
 ) -> Demand:
-    """Demand of the whole traffic from summed noisy counts: non-negative, per minute, expanded. Post-processing."""
+    """Demand of the whole traffic from summed noisy counts: non-negative, per minute, expanded. Post-processing.
+
+    scale : of the noise in the sum
+    """
     model = GravityModel.of(network, pairs)
-    counts = nonnegative_counts(model, noisy, bins=options.bins, smallest_bin=options.smallest_bin)
+    counts = nonnegative_counts(model, noisy, scale, bins=options.bins, smallest_bin=options.smallest_bin)
     return Demand.from_observed(pairs, counts / (days * period_min), expansion=expansion)
 
 

@@ -1,23 +1,28 @@
 """A gravity model of demand: who travels between two zones, told by how much each sends and receives and how far it is.
 
-    g_od = a_o b_d exp(−θ t_od)      t free-flow minutes; a, b such that rows and columns have given totals
+    g_od = a_o b_d exp(−θ t_od / t̄)      t free-flow minutes, t̄ their mean; a, b such that rows and columns have given
+                                         totals, θ such that the mean minutes of a trip are given ones
 
 It is fitted to totals that are public or already carry noise, so nothing here sees trips.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privroute.errors import DemandError
+from privroute.mechanism.nonnegative import settle
 from privroute.network.checks import number_array
 from privroute.network.demand import Demand
 from privroute.network.pairs import free_flow_minutes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from privroute.network.network import Network
@@ -25,9 +30,14 @@ if TYPE_CHECKING:
 
 __all__ = ["GravityModel", "gravity_demand"]
 
+_FLATTEST, _STEEPEST = -1.0, 32.0  # θ is sought between these
 _BALANCING_STEPS = 100
-_SEARCH_STEPS = 40
-_STEEPEST = 20.0  # θ is sought in [-1, 20] over the mean time
+_SEARCH_STEPS = 30
+_BALANCED = 1e-6  # part of the traffic that may be in the wrong row in the end
+_FOUND = 1e-3  # the same during the search for θ, and the relative error of the mean minutes that ends it
+_USUAL_TRIP = 0.75  # mean minutes of a trip over the mean of all pairs, where nothing is known
+_FARTHEST = 50.0  # decay is at least exp(-50), so that no zone is cut off
+_LARGEST_FACTOR = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,55 +61,87 @@ class GravityModel:
 
     def margins(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Row and column totals of a value per pair."""
-        rows, columns = np.bincount(self.origin, values), np.bincount(self.destination, values)
-        return rows.astype(np.float64), columns.astype(np.float64)
+        return _sums(self.origin, values), _sums(self.destination, values)
 
-    def balanced(
-        self, theta: float, rows: NDArray[np.float64], columns: NDArray[np.float64], steps: int = _BALANCING_STEPS
-    ) -> NDArray[np.float64]:
-        """(pairs,) g with the given totals, by alternate scaling; totals below zero count as zero."""
-        rows, columns = np.maximum(rows, 0.0), np.maximum(columns, 0.0)
-        total = rows.sum()
+    def balanced(self, theta: float, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(pairs,) g with this θ and the given totals ≥ 0, as nearly as the pairs allow; the rows tell the total."""
+        total = float(rows.sum())
         if not (total > 0 and columns.sum() > 0):
             return np.zeros(self.minutes.size)
-        columns = columns * (total / columns.sum())
-        decay = np.exp(-theta * (self.minutes - self.minutes.mean()))
-        factor_in = np.ones(columns.size)
-        factor_out = np.ones(rows.size)
-        for _ in range(steps):
-            sent = np.bincount(self.origin, decay * factor_in[self.destination], rows.size)
-            factor_out = np.divide(rows, sent, out=np.zeros_like(rows), where=sent > 0)
-            received = np.bincount(self.destination, decay * factor_out[self.origin], columns.size)
-            factor_in = np.divide(columns, received, out=np.zeros_like(columns), where=received > 0)
-        return np.asarray(factor_out[self.origin] * decay * factor_in[self.destination])
+        rows, columns = rows / total, columns / columns.sum()
+        return self._scale(self._decay(theta), rows, columns, np.ones(columns.size), _BALANCED)[0] * total
 
-    def fit(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(pairs,) model with the totals of `values` and, as nearly as a θ in range allows, their mean minutes."""
-        rows, columns = self.margins(values)
-        total = values.sum()
-        mean_minutes = self.minutes.mean()
-        if not (total > 0 and mean_minutes > 0):
+    def with_mean(
+        self, mean_minutes: float, rows: NDArray[np.float64], columns: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """(pairs,) g with the given totals ≥ 0 and, as nearly as a θ in range allows, mean minutes of a trip."""
+        total = float(rows.sum())
+        if not (total > 0 and columns.sum() > 0 and self.minutes.max() > 0):
             return self.balanced(0.0, rows, columns)
-        target = float(values @ self.minutes / total)
+        rows, columns = rows / total, columns / columns.sum()
+        longest = float(self.minutes.max())
+        time, mean_time = self.minutes / longest, mean_minutes / longest
+        factor = np.ones(columns.size)
 
         def excess(theta: float) -> float:
-            model = self.balanced(theta, rows, columns, steps=_BALANCING_STEPS // 3)
-            return float(model @ self.minutes / max(model.sum(), 1e-300)) - target
+            """Mean minutes of the model less those wanted, relative; it falls with θ. Starts from the last factors."""
+            nonlocal factor
+            model, factor = self._scale(self._decay(theta), rows, columns, factor, _FOUND)
+            found = float(model.sum())
+            return float(model @ time) / found / mean_time - 1.0 if found > 0 else 0.0
 
-        low, high = -1.0 / mean_minutes, _STEEPEST / mean_minutes
-        if excess(low) <= 0:
-            theta = low
-        elif excess(high) >= 0:
-            theta = high
-        else:
-            for _ in range(_SEARCH_STEPS):
-                theta = (low + high) / 2
-                if excess(theta) > 0:
-                    low = theta
-                else:
-                    high = theta
-            theta = (low + high) / 2
-        return self.balanced(theta, rows, columns)
+        theta = _root(excess) if mean_time > 0 else _STEEPEST
+        return self._scale(self._decay(theta), rows, columns, factor, _BALANCED)[0] * total
+
+    def fit(self, values: NDArray[np.float64], scale: float = 0.0) -> NDArray[np.float64]:
+        """(pairs,) model of counts with noise of this scale, zero if their total is not positive.
+
+        It has their total and, as nearly as the pairs allow, their mean minutes and their row and column totals, these
+        as far as they stand out from the noise.
+        """
+        total = float(values.sum())
+        if not total > 0:
+            return np.zeros(self.minutes.size)
+        rows, columns = (
+            _steadied(sums, np.bincount(ends), total, scale)
+            for sums, ends in zip(self.margins(values), (self.origin, self.destination), strict=True)
+        )
+        longest = max(float(self.minutes.max()), np.finfo(np.float64).tiny)
+        mean_minutes = float(values @ (self.minutes / longest)) / total * longest
+        model = self.with_mean(mean_minutes, rows, columns)
+        found = float(model.sum())
+        return model * (total / found) if found > 0 else np.full(model.size, total / model.size)
+
+    def _decay(self, theta: float) -> NDArray[np.float64]:
+        """exp(−θ t / t̄) up to a factor that balancing takes out again."""
+        longest = self.minutes.max()
+        if not longest > 0:
+            return np.ones(self.minutes.size)
+        time = self.minutes / longest
+        exponent = (-theta / time.mean()) * time
+        return np.asarray(np.exp(np.maximum(exponent - exponent.max(), -_FARTHEST)))
+
+    def _scale(
+        self,
+        decay: NDArray[np.float64],
+        rows: NDArray[np.float64],
+        columns: NDArray[np.float64],
+        factor_in: NDArray[np.float64],
+        tolerance: float,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Scale rows and columns in turn until the rows fit too: the model, and the factors of its columns.
+
+        rows, columns : their shares in the traffic, each summing to 1
+        """
+        factor_out = np.zeros(rows.size)
+        for _ in range(_BALANCING_STEPS):
+            sent = _sums(self.origin, decay * factor_in[self.destination], rows.size)
+            if np.abs(factor_out * sent - rows).sum() <= tolerance:
+                break
+            factor_out = _quotient(rows, sent)
+            received = _sums(self.destination, decay * factor_out[self.origin], columns.size)
+            factor_in = _quotient(columns, received)
+        return factor_out[self.origin] * decay * factor_in[self.destination], factor_in
 
 
 def gravity_demand(
@@ -120,19 +162,70 @@ def gravity_demand(
     model = GravityModel.of(network, pairs)
     rows = _sizes("sends", sends, network, pairs.origin)
     columns = _sizes("receives", sends if receives is None else receives, network, pairs.destination)
-    target = 0.75 * float(model.minutes.mean()) if mean_minutes is None else float(mean_minutes)
-    low, high = -1.0 / max(model.minutes.mean(), 1e-300), _STEEPEST / max(model.minutes.mean(), 1e-300)
-    for _ in range(_SEARCH_STEPS):
-        theta = (low + high) / 2
-        shape = model.balanced(theta, rows, columns, steps=_BALANCING_STEPS // 3)
-        if float(shape @ model.minutes) > target * float(shape.sum()):
-            low = theta
-        else:
-            high = theta
-    shape = model.balanced((low + high) / 2, rows, columns)
+    target = _USUAL_TRIP * float(model.minutes.mean()) if mean_minutes is None else float(mean_minutes)
+    if not 0 <= target < math.inf:
+        raise DemandError(f"mean_minutes is {mean_minutes!r}; pass the mean free-flow minutes of a trip")
+    shape = model.with_mean(target, rows, columns)
     if not shape.sum() > 0:
         raise DemandError("no pair joins a zone that sends trips to one that receives some; give more zones a size")
     return Demand(pairs, shape * (total_per_min / shape.sum()))
+
+
+def _root(excess: Callable[[float], float]) -> float:
+    """The θ in range where a falling function is nearly zero, or the end of the range nearest to it.
+
+    Steps that double find two θ on both sides; false position (Illinois) narrows them down.
+    """
+    low, step = 1.0, 1.0
+    above = excess(low)
+    direction = 1.0 if above > 0 else -1.0
+    while True:
+        high = min(max(low + direction * step, _FLATTEST), _STEEPEST)
+        below = excess(high)
+        if below * direction <= 0:
+            break
+        if high in (_FLATTEST, _STEEPEST):
+            return high
+        low, above, step = high, below, 2 * step
+    ends, values = [low, high], [above, below]
+    theta, last = high, -1
+    for _ in range(_SEARCH_STEPS):
+        if min(abs(values[0]), abs(values[1])) == 0:
+            break
+        theta = (ends[0] * values[1] - ends[1] * values[0]) / (values[1] - values[0])
+        here = excess(theta)
+        if abs(here) <= _FOUND:
+            break
+        side = 0 if here * values[0] > 0 else 1
+        ends[side], values[side] = theta, here
+        if side == last:
+            values[1 - side] /= 2
+        last = side
+    return theta
+
+
+def _steadied(sums: NDArray[np.float64], pairs: NDArray[np.intp], total: float, scale: float) -> NDArray[np.float64]:
+    """Totals ≥ 0 of zones that sum to `total`: drawn towards an even spread, the more the less they exceed the noise.
+
+    Empirical Bayes: a zone with n pairs has noise n·scale², and the spread between zones is what exceeds that.
+    """
+    even = total * pairs / pairs.sum()
+    noise = pairs * scale**2
+    spread = max(float(np.mean((sums - even) ** 2 - noise)), 0.0)
+    weight = spread / np.maximum(spread + noise, 1e-300)
+    steady = settle(even + weight * (sums - even))
+    return np.asarray(steady * (total / steady.sum()))
+
+
+def _sums(ends: NDArray[np.intp], values: NDArray[np.float64], zones: int = 0) -> NDArray[np.float64]:
+    """Sum of the values at each end."""
+    return np.bincount(ends, values, zones).astype(np.float64, copy=False)
+
+
+def _quotient(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Factors wanted / found, zero where nothing was found; bounded, since totals that no model meets drive them on."""
+    quotient = np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 1.0 / _LARGEST_FACTOR)
+    return np.minimum(quotient, _LARGEST_FACTOR)
 
 
 def _sizes(name: str, given: ArrayLike, network: Network, ends: NDArray[np.int32]) -> NDArray[np.float64]:

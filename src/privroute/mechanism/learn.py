@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -66,15 +67,18 @@ def learn_with_noise(
     if isinstance(chosen, Daily):
         window = min(chosen.window or history.days, history.days)
         noisy = noisy_days(history, scale, noise)[-window:].sum(axis=0)
+        scale_of_sum = scale * math.sqrt(window)
     else:
         window = history.days
         noisy = noisy_total(history, scale, noise)
+        scale_of_sum = scale
     # From here on only `noisy` and public data: post-processing.
     demand = demand_from_counts(
         network,
         history.pairs,
         noisy,
         chosen,
+        scale=scale_of_sum,
         days=window,
         period_min=history.period_min,
         expansion=history.expansion,

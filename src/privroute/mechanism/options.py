@@ -25,7 +25,7 @@ class Counts:
     """Sum the counts over the days, add noise once, make them non-negative, solve the optimum.
 
     gap : relative gap of the optimum
-    bins, smallest_bin : gravity bins within which negative counts are evened out
+    bins, smallest_bin : number and least size of the gravity bins within which negative counts are settled
     """
 
     name: ClassVar[str] = "counts"
