@@ -3,7 +3,7 @@
 Days are simulated around a network's published demand (fixed seed), the noise is seeded: the median over ten draws is
 printed, against the optimum of the same days' mean and against that of the generating demand. Beside it stands what
 needs no data at all: free-flow paths, the optimum of uniform demand, and that of a gravity model that knows the zones'
-public sizes and the total.
+sizes, the total and the mean trip, as public statistics would tell.
 """
 
 from __future__ import annotations

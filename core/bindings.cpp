@@ -38,4 +38,5 @@ NB_MODULE(_core, module) {
                "destination"_a);
     privroute::bind_assignment(module);
     privroute::bind_policy(module);
+    privroute::bind_projection(module);
 }

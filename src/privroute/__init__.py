@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privroute.errors import PrivrouteError
     from privroute.flows.optimum import Solution, solve_equilibrium, solve_optimum
+    from privroute.flows.projection import Projection, project
+    from privroute.flows.regularised import RegularisedOptimum, minimise_regularised
     from privroute.history.daily_od import read_daily_od
     from privroute.history.demand_history import DemandHistory
     from privroute.history.simulate import simulate_days
@@ -54,6 +56,8 @@ __all__ = [
     "Network",
     "Pairs",
     "PrivrouteError",
+    "Projection",
+    "RegularisedOptimum",
     "Release",
     "RoadClass",
     "Route",
@@ -69,6 +73,8 @@ __all__ = [
     "gravity_demand",
     "learn",
     "load_release",
+    "minimise_regularised",
+    "project",
     "read_daily_od",
     "read_gmns",
     "read_od_csv",
@@ -98,7 +104,9 @@ _HOME = {
     "Network": "network.network",
     "Pairs": "network.pairs",
     "PrivrouteError": "errors",
+    "Projection": "flows.projection",
     "ROAD_CLASSES": "network.road_classes",
+    "RegularisedOptimum": "flows.regularised",
     "Release": "release.release",
     "RoadClass": "network.road_classes",
     "Route": "policy.routing_policy",
@@ -114,6 +122,8 @@ _HOME = {
     "gravity_demand": "mechanism.gravity",
     "learn": "mechanism.learn",
     "load_release": "release.release",
+    "minimise_regularised": "flows.regularised",
+    "project": "flows.projection",
     "read_daily_od": "history.daily_od",
     "read_gmns": "network.gmns",
     "read_od_csv": "network.od_matrix",

@@ -82,3 +82,23 @@ def assign(
     progress: Callable[[int, float, float], object] | None = ...,
     earlier: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None = ...,
 ) -> dict[str, Any]: ...
+
+class ProjectionPlan:
+    def __init__(self, tail: NDArray[np.int32], head: NDArray[np.int32], no_through: NDArray[np.uint8]) -> None: ...
+    def joined(self, origin: NDArray[np.int32], destination: NDArray[np.int32]) -> bool: ...
+    def project(
+        self,
+        origin: NDArray[np.int32],
+        destination: NDArray[np.int32],
+        points: NDArray[np.float64],
+        flows: NDArray[np.float64],
+        potentials: NDArray[np.float64],
+        error_bound: NDArray[np.float64],
+        warm: bool,
+        tolerance: float,
+        largest_point: float,
+        threads: int,
+        instruction_set: str,
+    ) -> tuple[int, int]: ...
+
+def instruction_sets() -> list[str]: ...

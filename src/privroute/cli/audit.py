@@ -42,6 +42,8 @@ def audit(
         warn("FAILED: the releases can be told apart better than the promise allows.")
         say("Do not publish releases of this version. Keep this output and report it to the project.")
         raise typer.Exit(1)
+    if found.epsilon_lower_bound == 0:
+        say("That is: so many releases do not tell the two apart; more --runs or a larger --epsilon see more.")
     line("Passed: nothing contradicts the promise.", style="bold green")
     say(
         "One data set has a single trip between two zones that nobody else travels between, the other one has not; "

@@ -83,15 +83,20 @@ def _explain(release: pr.Release, above: float, place: Path, picture: Path) -> N
     say(
         f"{_DAYS} days of trips were counted for each of {len(release.policy.pairs):,} pairs of zones. Noise with a "
         f"standard deviation of {release.certificate.noise_scale:.3g} trips went onto each count, enough to hide any "
-        "one trip, and from the noisy counts alone the best routes were computed. Hiding every trip costs travellers "
+        "one trip, and from the noisy counts alone the best routes were computed. Hiding any one trip costs travellers "
         f"{percent(above)} of their time, far less than routing without data would."
     )
     heading("Try next")
     origin, destination = _varied(release.policy)
-    line(f"privroute inspect {place}         what the release promises, and what it does not")
-    line(f"privroute route {place} 1 20      the way from zone 1 to zone 20")
-    line(f"privroute route {place} {origin} {destination}    a pair that is spread over several routes")
-    line("privroute plan --network sioux-falls --days 50    what other guarantees would cost")
+    commands = {
+        f"inspect {place}": "what the release promises, and what it does not",
+        f"route {place} 1 20": "the way from zone 1 to zone 20",
+        f"route {place} {origin} {destination}": "a pair that is spread over several routes",
+        "plan --network sioux-falls --days 50": "what other guarantees would cost",
+    }
+    width = max(map(len, commands))
+    for command, purpose in commands.items():
+        line(f"privroute {command:{width}}   {purpose}")
     line(f"The picture is {picture}; the routes are a table in {place / 'routes.parquet'}.")
 
 

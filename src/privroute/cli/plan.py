@@ -159,6 +159,8 @@ def _advice(found: "Plan") -> list[str]:
         else f"None of these comes within {_GOOD_PERCENT:g} % of the optimum (median): more days, larger zones or a "
         "larger epsilon would help."
     ]
+    if good == found.rows[0].epsilon:
+        sentences.append("It is also the smallest that was tried; smaller ones may do as well (--epsilons).")
     if useful is None:
         sentences.append(f"None beats what needs no data ({free.name}, {percent(free.percent)}).")
     elif useful > found.rows[0].epsilon:

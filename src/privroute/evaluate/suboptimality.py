@@ -10,6 +10,7 @@ import numpy as np
 from privroute.flows.optimum import solve_optimum
 from privroute.mechanism.gravity import gravity_demand
 from privroute.network.demand import Demand
+from privroute.network.pairs import free_flow_minutes
 from privroute.policy.travel_time import total_travel_time
 
 if TYPE_CHECKING:
@@ -75,13 +76,18 @@ def uniform_policy(network: Network, pairs: Pairs, total_per_min: float) -> Rout
 
 
 def gravity_policy(network: Network, demand: Demand) -> RoutingPolicy:
-    """The optimum of a gravity model that knows the zones' public sizes and the total, but no trip.
+    """The optimum of a gravity model that knows the zones' sizes, the total and the mean trip, but no pair.
 
-    The sizes are taken from the margins of `demand`, which stands for public statistics (inhabitants, jobs).
+    These are taken from `demand`, which stands for public statistics (inhabitants, jobs, a travel survey).
     """
+    if demand.total_per_min == 0:
+        return free_flow_policy(network, demand.pairs)
     sends = np.bincount(demand.pairs.origin, demand.rate_per_min, network.nodes)[network.zones]
     receives = np.bincount(demand.pairs.destination, demand.rate_per_min, network.nodes)[network.zones]
-    model = gravity_demand(network, demand.pairs, sends, receives, total_per_min=demand.total_per_min)
+    minutes = float(demand.rate_per_min @ free_flow_minutes(network, demand.pairs)) / demand.total_per_min
+    model = gravity_demand(
+        network, demand.pairs, sends, receives, total_per_min=demand.total_per_min, mean_minutes=minutes
+    )
     return solve_optimum(network, model).policy
 
 

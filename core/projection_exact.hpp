@@ -1,0 +1,52 @@
+// The projection of one pair with twice the digits, for the rows that the vector kernel could not certify.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "double_double.hpp"
+#include "projection_plan.hpp"
+#include "projection_problem.hpp"
+
+namespace privroute {
+
+// The same Newton method as the vector kernel. Potentials, flows and imbalance have about 31 digits; the matrix and
+// the step are double, which makes every step a step of iterative refinement. The line search has no upper end, so that
+// points of very different size are reached in few steps.
+class ExactProjection {
+public:
+    explicit ExactProjection(const ProjectionPlan& plan);
+
+    // Solves row `row`, starting from potentials_out (or from 0, whichever is closer to balance), and writes flows,
+    // potentials and error bound. False if the bound misses the tolerance, or if `stop` asked for an end.
+    bool run(const ProjectionRows& rows, std::int64_t row, bool (*stop)(void*), void* context);
+
+private:
+    struct State {
+        std::vector<DoubleDouble> potential;
+        std::vector<DoubleDouble> imbalance;
+        double total = 0.0;    // sum of |imbalance|
+        double largest = 0.0;  // max of |imbalance|
+    };
+
+    void open_links(const double* point);
+    void evaluate(State& state) const;
+    void solve(const State& state);
+    double derivative(const State& state, double before, double s, double& slope) const;
+    double search(const State& state, double before) const;
+    [[nodiscard]] double reach() const;
+    void jump(State& state) const;
+    double write(const State& state, const ProjectionRows& rows, std::int64_t row) const;
+    [[nodiscard]] DoubleDouble stretched(const State& state, std::size_t link) const;
+
+    const LaneGraph graph_;
+    const Elimination& elimination_;
+    std::int32_t origin_ = 0, destination_ = 0;
+    std::vector<std::int32_t> open_;  // links that the pair may use
+    std::vector<double> point_;
+    std::vector<double> diagonal_, below_, step_;  // by position in the elimination order
+    std::vector<std::int32_t> slot_;               // of each link
+    std::vector<std::vector<std::int32_t>> leaving_, entering_;  // open links at each node
+};
+
+}  // namespace privroute

@@ -1,0 +1,82 @@
+// Plain data handed to the projection kernels. Files compiled for a newer instruction set include only this and their
+// own code: an inline function of the standard library compiled there could be the copy that the linker keeps, and
+// would then fail on an older machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace privroute {
+
+static constexpr std::int32_t widest_panel = 4;
+
+// An edge joins two positions of the elimination order. The first `two_way` edges carry two opposite links, rows 2e
+// (lower to upper) and 2e + 1 (upper to lower); edge e of the others carries one link, row two_way + e, from `lower` to
+// `upper` (for these the names say the direction only).
+struct LaneGraph {
+    std::int32_t nodes, links, edges, two_way, slots, roots, panels, restricted, largest_degree;
+    const std::int32_t *lower, *upper, *slot, *link_of_row;
+    const std::int32_t *column_start, *row, *target, *panel, *root, *position;
+    const std::int32_t *tail, *head, *restricted_row;
+    const std::uint8_t* no_through;
+};
+
+// A pair may use a link unless it leaves a no_through node other than the pair's origin. A link into such a node that
+// is not one of the pair's ends carries nothing either: what enters cannot leave. Closing it changes no feasible flow.
+static inline bool link_is_open(const LaneGraph& graph, std::int32_t link, std::int32_t origin, std::int32_t destination) {
+    const std::int32_t tail = graph.tail[link], head = graph.head[link];
+    return (!graph.no_through[tail] || tail == origin) &&
+           (!graph.no_through[head] || head == origin || head == destination);
+}
+
+enum class RowState : std::uint8_t { waiting, done, failed, unusable };
+
+// Row k of points, flows and potentials belongs to pair k. flows may be the same memory as points, potentials_in the
+// same as potentials_out; potentials_in may be null (start from 0).
+struct ProjectionRows {
+    const double* points;
+    const double* potentials_in;
+    double* flows;
+    double* potentials_out;
+    double* error_bound;
+    RowState* state;
+    const std::int32_t *origin, *destination;
+    double tolerance;
+    double largest_point;
+};
+
+// Where a kernel takes its next row from: an index, or -1 when there is none or the work is to stop.
+struct RowSource {
+    std::int64_t (*next)(void*);
+    void* context;
+};
+
+// The certificate of docs/proofs/projection.md, Theorem 2: |x - x*|_2 for flows x = clip(v + p[head] - p[tail], 0, 1) as
+// computed.
+//   imbalance : sum over nodes of |(A x - b)_i| as computed;  flow : sum of x
+//   largest_point : max |v|;  unit : relative rounding error of the arithmetic
+static inline double certified_bound(const LaneGraph& graph, double imbalance, double flow, double largest_point,
+                                     double unit) {
+    const double summing = unit * (graph.largest_degree + 3) * (2.0 * flow + 2.0);
+    const double transport = 0.5 * __builtin_sqrt(static_cast<double>(graph.nodes - 1)) * (imbalance + summing);
+    const double rounding = unit * (largest_point + 3.0) * __builtin_sqrt(static_cast<double>(graph.links));
+    return 1.001 * (transport + rounding);  // the margin covers products of rounding errors and this formula's own
+}
+
+using LaneKernel = void (*)(const LaneGraph&, const ProjectionRows&, const RowSource&, void* workspace);
+
+// Bytes of workspace that a kernel with this many lanes needs, and the alignment of every vector in it.
+static constexpr std::size_t lane_alignment = 64;
+static inline std::size_t lane_workspace(const LaneGraph& graph, std::size_t lanes) {
+    const auto vectors = 5 * static_cast<std::size_t>(graph.nodes) + static_cast<std::size_t>(graph.slots) +
+                         2 * static_cast<std::size_t>(graph.links);
+    return vectors * lanes * sizeof(double);
+}
+
+void project_lanes_plain(const LaneGraph&, const ProjectionRows&, const RowSource&, void*);
+#if defined(PRIVROUTE_X86)
+void project_lanes_avx2(const LaneGraph&, const ProjectionRows&, const RowSource&, void*);
+void project_lanes_avx512(const LaneGraph&, const ProjectionRows&, const RowSource&, void*);
+#endif
+
+}  // namespace privroute

@@ -1,0 +1,25 @@
+"""The proof names the functions that enact it; they must exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROOF = (ROOT / "docs" / "proofs" / "projection.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([A-Za-z_]+)`", PROOF)))
+
+
+def test_the_proof_names_functions() -> None:
+    assert len(NAMED) > 10
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_each_function_that_the_proof_names_exists(name: str) -> None:
+    core = [*(ROOT / "core").glob("projection*.?pp"), ROOT / "core" / "double_double.hpp"]
+    python = (ROOT / "src" / "privroute" / "flows").glob("*.py")
+    in_core = any(re.search(rf"\b{name}\(|struct {name}\b", path.read_text(encoding="utf-8")) for path in core)
+    in_python = any(re.search(rf"^def {name}\(", path.read_text(encoding="utf-8"), re.MULTILINE) for path in python)
+    assert in_core or in_python

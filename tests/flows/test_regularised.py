@@ -1,0 +1,84 @@
+"""The regularised optimum and its certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.flows.degenerate import grid
+
+import privroute as pr
+from privroute.errors import DemandError
+from privroute.flows.regularised import average_demand_errors, minimise_regularised
+from privroute.network.latency import Latency
+from privroute.network.network import Network
+from privroute.network.pairs import Pairs
+
+HOURLY = 60.0
+
+
+def two_roads(power: float = 1.0) -> tuple[Network, Pairs]:
+    latency = Latency.bpr([1.0, 2.0], [1.0, 1.0], 1.0, power)
+    return Network([0, 0], [1, 1], latency, range(2)), Pairs([0], [1])
+
+
+def test_two_roads_are_split_as_by_hand() -> None:
+    network, pairs = two_roads()
+    # (1 + x) x + (2 + 2 (1 - x)) (1 - x) + alpha/2 (x^2 + (1 - x)^2) has the derivative 6 x - 5 + alpha (2 x - 1)
+    for alpha in (0.1, 3.0):
+        found = minimise_regularised(network, pr.Demand(pairs, [1.0]), alpha, tolerance=1e-8)
+        best = (5 + alpha) / (6 + 2 * alpha)
+        assert found.converged
+        assert np.linalg.norm(found.flows[0] - [best, 1 - best]) <= found.error_bound <= 1e-8
+
+
+@pytest.mark.parametrize("power", [1.0, 4.0])
+def test_the_certificate_holds_against_a_finer_solution(power: float) -> None:
+    network, pairs, _ = grid(4, pairs=20)
+    network = Network(
+        network.tail,
+        network.head,
+        Latency.bpr(np.ones(network.links), np.full(network.links, 4.0), 1.0, power),
+        range(16),
+    )
+    days = np.random.default_rng(1).poisson(1.0, (3, 20)).astype(float)
+    finest = minimise_regularised(network, days, 0.5, pairs=pairs, tolerance=1e-7)
+    assert finest.converged
+    for tolerance in (1e-2, 1e-4):
+        found = minimise_regularised(network, days, 0.5, pairs=pairs, tolerance=tolerance)
+        assert np.linalg.norm(found.flows - finest.flows) <= found.error_bound + finest.error_bound
+        assert found.error_bound <= tolerance
+        assert finest.objective <= found.objective + 1e-9
+
+
+def test_errors_of_the_average_demand_are_those_of_the_paper_in_kind() -> None:
+    # Table 2: evaluating with the mean demand costs little, solving with it next to nothing
+    scenario = pr.sioux_falls()
+    rates = scenario.demand.rate_per_min
+    days = np.random.default_rng(2).poisson(rates * HOURLY, (5, rates.size)) / HOURLY
+    errors = average_demand_errors(scenario.network, scenario.demand.pairs, days, 2e4 / HOURLY, tolerance=1e-3)
+    assert 0 < errors.evaluation < 1e-3
+    assert -1e-9 < errors.solution < 1e-6
+
+
+def test_a_start_at_the_optimum_ends_at_once_and_a_limit_gives_advice() -> None:
+    network, pairs, _ = grid(4, pairs=20)
+    demand = pr.Demand(pairs, np.ones(20))
+    found = minimise_regularised(network, demand, 1.0, tolerance=1e-6)
+    again = minimise_regularised(network, demand, 1.0, tolerance=1e-5, start=found.flows)
+    assert again.iterations <= 3
+    short = minimise_regularised(network, demand, 1.0, tolerance=1e-9, max_iterations=2)
+    assert not short.converged
+    assert "raise max_iterations" in short.status
+
+
+def test_arguments_of_the_wrong_form_are_refused() -> None:
+    network, pairs = two_roads()
+    demand = pr.Demand(pairs, [1.0])
+    with pytest.raises(DemandError, match="alpha is 0"):
+        minimise_regularised(network, demand, 0)
+    with pytest.raises(DemandError, match="tolerance is -1"):
+        minimise_regularised(network, demand, 1.0, tolerance=-1)
+    with pytest.raises(DemandError, match="rates need `pairs`"):
+        minimise_regularised(network, [1.0], 1.0)
+    with pytest.raises(DemandError, match="other pairs"):
+        minimise_regularised(network, demand, 1.0, pairs=Pairs([], []))
