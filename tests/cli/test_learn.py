@@ -57,6 +57,9 @@ def test_a_release_that_is_there_is_replaced_only_when_asked(daily_csv: Path, tm
     assert "--overwrite" in refused(*arguments)
     assert (tmp_path / "out" / "release.json").read_text() == before
     assert run(*arguments, "--overwrite").code == 0
+    (tmp_path / "out" / "notes.txt").write_text("years of work")
+    assert "so it is not replaced; choose another with --out" in refused(*arguments, "--overwrite")
+    assert (tmp_path / "out" / "notes.txt").read_text() == "years of work"
     assert (tmp_path / "out" / "release.json").read_text() != before
 
 

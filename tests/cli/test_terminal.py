@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.command import run
+from tests.cli.command import refused, run
 
-from privroute.cli import terminal
+from privroute.cli import app, terminal
 
 COMMANDS = ("demo", "plan", "learn", "inspect", "route", "evaluate", "audit")
 
@@ -43,6 +43,18 @@ def test_texts_are_never_markup_and_cannot_steer_the_terminal(capsys: pytest.Cap
         assert "\x07" not in shown
     assert "[/nothing]" in out
     assert "[red]" in out
+
+
+def test_an_error_cannot_steer_the_terminal() -> None:
+    text = refused("inspect", "no\x1b[2J\x07where\nError: forged")
+    assert "is not a release" in text
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_what_the_options_print_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    app._say("[bold]a \x1b[31mred")
+    assert capsys.readouterr().out == "[bold]a \N{REPLACEMENT CHARACTER}[31mred\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -57,11 +59,12 @@ def test_any_network_and_policy_survive(case: Any) -> None:
 
 
 def test_tables_open_with_gmns_names_and_negative_counts(tmp_path: Path) -> None:
-    RELEASE.save(tmp_path / "out")
+    counts = np.arange(len(RELEASE.policy.pairs)) - 3
+    replace(RELEASE, noisy_counts=counts).save(tmp_path / "out")
     routes = pq.read_table(tmp_path / "out" / "routes.parquet")
     assert routes.column_names == ["origin", "destination", "route", "probability", "link_ids"]
     demand = pq.read_table(tmp_path / "out" / "demand.parquet").to_pydict()
-    assert min(demand["noisy_count"]) < 0
+    assert demand["noisy_count"] == counts.tolist()
     assert min(demand["rate_per_min"]) >= 0
     assert {"node_id", "x_coord", "y_coord"} <= set(pq.read_table(tmp_path / "out" / "nodes.parquet").column_names)
     assert {"link_id", "from_node_id", "to_node_id"} <= set(
@@ -93,6 +96,85 @@ def test_nothing_is_overwritten_by_accident(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(ReleaseError, match="not a folder"):
         RELEASE.save(tmp_path / "file", overwrite=True)
+
+
+@pytest.mark.parametrize("other", ["notes.txt", ".hidden", "routes.csv"])
+def test_a_release_with_other_files_beside_it_is_not_replaced(tmp_path: Path, other: str) -> None:
+    RELEASE.save(tmp_path / "out")
+    (tmp_path / "out" / other).write_text("years of work")
+    with pytest.raises(ReleaseError, match="holds other files"):
+        RELEASE.save(tmp_path / "out", overwrite=True)
+    assert (tmp_path / "out" / other).read_text() == "years of work"
+
+
+def test_a_folder_with_the_name_of_a_table_is_not_replaced(tmp_path: Path) -> None:
+    RELEASE.save(tmp_path / "out")
+    (tmp_path / "out" / "demand.parquet").unlink()
+    (tmp_path / "out" / "demand.parquet").mkdir()
+    (tmp_path / "out" / "demand.parquet" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ReleaseError, match="holds other files"):
+        RELEASE.save(tmp_path / "out", overwrite=True)
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_failed_replacement_keeps_the_old_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    RELEASE.save(tmp_path / "out")
+    rename, calls = Path.replace, []
+
+    def fail(self: Path, target: Path) -> Path:
+        calls.append(target)
+        if len(calls) == failing:
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(ReleaseError, match="Input/output error"):
+        replace(RELEASE, demand=None).save(tmp_path / "out", overwrite=True)
+    assert same(pr.load_release(tmp_path / "out"), RELEASE)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_old_release_that_can_be_moved_neither_way_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    RELEASE.save(tmp_path / "out")
+    rename, calls = Path.replace, []
+
+    def fail(self: Path, target: Path) -> Path:
+        calls.append(target)
+        if len(calls) > 1:
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(ReleaseError, match="that was there is now .*[.]old"):
+        RELEASE.save(tmp_path / "out", overwrite=True)
+    assert same(pr.load_release(calls[0]), RELEASE)
+
+
+def test_an_old_release_that_cannot_be_removed_does_not_undo_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    RELEASE.save(tmp_path / "out")
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise OSError(13, "Permission denied")
+
+    for remove in ("rmdir", "unlink"):
+        monkeypatch.setattr(Path, remove, fail)
+    monkeypatch.setattr("os.rmdir", fail)
+    replace(RELEASE, demand=None).save(tmp_path / "out", overwrite=True)
+    assert pr.load_release(tmp_path / "out").demand is None
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o700), (0o027, 0o750), (0o022, 0o755)])
+def test_the_folder_has_the_mode_that_the_umask_gives(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        RELEASE.save(tmp_path / "out")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == mode
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,14 +229,38 @@ def in_certificate(**changes: Any) -> Any:
         (damage(certificate=None), "certificate is missing"),
         (damage(sha256={}), "lists other files"),
         (damage(sha256={"../../secret": "x"}), "lists other files"),
-        (damage(network={"crs": None}), "can be read"),
-        (damage(network={"crs": None, "zones": [999]}), "zones"),
+        (damage(format=True), "format"),
+        (damage(format=1.0), "format"),
+        (damage(network={}), "network has other entries"),
+        (damage(network={"crs": None, "zones": [2**40]}), "network has other entries"),
+        (damage(network={"crs": 5}), "crs is a int"),
         (in_certificate(noise="none"), "calls itself private"),
         (in_certificate(noise="magic"), "noise is not one of"),
         (in_certificate(epsilon="small"), "epsilon is not a number"),
         (in_certificate(private=False), "calls itself private"),
         (in_certificate(extra=1), "does not know extra"),
-        (in_certificate(days=None), "days is not a number"),
+        (in_certificate(days=None), "days is not a whole number"),
+        (in_certificate(days=2.5), "days is not a whole number"),
+        (in_certificate(days=True), "days is not a whole number"),
+        (in_certificate(days=10**3999), "days is not a whole number"),
+        (in_certificate(period_min=10**400), "period_min is not a number"),
+        (in_certificate(expansion=10**400), "expansion is not a number"),
+        (in_certificate(expansion=float("inf")), "expansion is not a number"),
+        (in_certificate(mechanism="none"), "calls itself private"),
+        (in_certificate(rho=None), "calls itself private"),
+        (in_certificate(sensitivity=None), "calls itself private"),
+        (in_certificate(noise_scale=None), "calls itself private"),
+        (in_certificate(private=1), "calls itself private"),
+        (in_certificate(noise_scale=1e9), "rho is not what"),
+        (in_certificate(noise_scale=1e-320, sensitivity=1e300), "rho is not what"),
+        (in_certificate(epsilon=0.999), "epsilon is smaller"),
+        (in_certificate(delta=1e-7), "epsilon is smaller"),
+        (in_certificate(unit="person"), "unit is not known"),
+        (in_certificate(adjacency="whoever you like"), "unit is not known"),
+        (in_certificate(last_date=None), "without the other"),
+        (in_certificate(first_date="20260105", last_date="2026-01-08"), "not a date"),
+        (in_certificate(first_date="2026-01-05", last_date="tomorrow"), "not a date"),
+        (in_certificate(first_date="2026-01-09", last_date="2026-01-08"), "after its last_date"),
         (in_certificate(options=[]), "options is not an object"),
         (in_certificate(mechanism=5), "mechanism is not a text"),
     ],

@@ -17,6 +17,7 @@ from privroute.cli.inspect_release import inspect
 from privroute.cli.learn import learn
 from privroute.cli.plan import plan
 from privroute.cli.route import route
+from privroute.cli.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,13 +37,14 @@ def main() -> None:
     try:
         app()
     except pr.PrivrouteError as problem:
-        Console(stderr=True).print(Text.assemble(("Error:", "bold red"), f" {problem}"), soft_wrap=True)
+        text = plain(f"{problem}").replace("\n", " ")
+        Console(stderr=True).print(Text.assemble(("Error:", "bold red"), f" {text}"), soft_wrap=True)
         sys.exit(1)
 
 
 def _say(text: str) -> None:
-    """Print as it is: paths and labels hold what users like, and are neither markup nor to be broken into lines."""
-    Console().print(Text(text), soft_wrap=True)
+    """Print as it is, but for what steers a terminal: paths and labels are neither markup nor broken into lines."""
+    Console().print(Text(plain(text)), soft_wrap=True)
 
 
 def _version(wanted: bool) -> None:

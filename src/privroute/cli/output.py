@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from privroute.errors import InputError
+from privroute.release.place import only_a_release
 
 __all__ = ["check_release_place", "make_folder"]
 
@@ -16,9 +17,10 @@ def check_release_place(place: Path, *, overwrite: bool) -> None:
         raise InputError(f"{place} is not a folder; choose another with --out")
     try:
         taken = place.is_dir() and any(place.iterdir())
+        other = taken and not only_a_release(place)
     except OSError as problem:
         raise InputError(f"{place} cannot be read ({problem.strerror}); choose another with --out") from None
-    if taken and not (place / "release.json").is_file():
+    if other:
         raise InputError(f"{place} holds other files than a release, so it is not replaced; choose another with --out")
     if taken and not overwrite:
         raise InputError(f"{place} is not empty; choose another with --out, or replace it with --overwrite")

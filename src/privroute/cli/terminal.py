@@ -19,7 +19,7 @@ from privroute.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["bar", "chance", "heading", "line", "on_terminal", "percent", "say", "say_json", "table", "warn"]
+__all__ = ["bar", "chance", "heading", "line", "on_terminal", "percent", "plain", "say", "say_json", "table", "warn"]
 
 console = Console()
 errors = Console(stderr=True)
@@ -45,7 +45,7 @@ def say(text: str, *, bullet: bool = False, style: str = "") -> None:
 
 def line(text: str, *, style: str = "") -> None:
     """Print one line whole, however long, so that paths and commands in it can be copied."""
-    console.print(Text(_plain(text), style=style), soft_wrap=True)
+    console.print(Text(plain(text), style=style), soft_wrap=True)
 
 
 def heading(text: str) -> None:
@@ -56,7 +56,7 @@ def heading(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print a line on the error stream that nobody overlooks."""
-    errors.print(Text(_plain(text), style="bold red"), soft_wrap=True)
+    errors.print(Text(plain(text), style="bold red"), soft_wrap=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
@@ -66,7 +66,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, 
     for position, name in enumerate(columns):
         shown.add_column(Text(name, style="bold"), justify="left" if position in left else "right", overflow="fold")
     for row in rows:
-        shown.add_row(*(Text(_plain(cell)) for cell in row))
+        shown.add_row(*(Text(plain(cell)) for cell in row))
     console.print(shown)
 
 
@@ -107,6 +107,6 @@ def on_terminal() -> bool:
     return errors.is_terminal
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """The text without what would steer a terminal, or could not be written to one."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -19,7 +19,17 @@ from privroute.network.labels import Label, as_label
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Table", "Where", "as_path", "column_names", "flush_to_disk", "read_table", "read_text", "write_whole"]
+__all__ = [
+    "Table",
+    "Where",
+    "as_path",
+    "column_names",
+    "flush_to_disk",
+    "read_bytes",
+    "read_table",
+    "read_text",
+    "write_whole",
+]
 
 LARGEST_FILE_BYTES = 512 * 2**20
 _CHUNK_BYTES = 2**20
@@ -133,7 +143,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
     The file may be private: errors are raised outside `except`, since what is caught there holds the file's bytes.
     """
-    data = _read_bytes(as_path(path))
+    data = read_bytes(as_path(path))
     line = None
     try:
         text = data.decode("utf-8-sig")
@@ -146,8 +156,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, *, largest: int | None = None) -> bytes:
     """The bytes of a regular file, never more than the largest size, whatever the file system says of its size."""
+    limit = LARGEST_FILE_BYTES if largest is None else largest
     data = bytearray()
     reason = None
     try:
@@ -155,14 +166,14 @@ def _read_bytes(path: Path) -> bytes:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 reason = "not a regular file"
-            while reason is None and len(data) <= LARGEST_FILE_BYTES and (chunk := stream.read(_CHUNK_BYTES)):
+            while reason is None and len(data) <= limit and (chunk := stream.read(_CHUNK_BYTES)):
                 data += chunk
     except (OSError, ValueError) as problem:  # ValueError: a path with a NUL character
         reason = getattr(problem, "strerror", None) or str(problem)
     if reason is not None:
         raise FormatError(path, f"cannot be read ({reason}); check the path and its permissions")
-    if len(data) > LARGEST_FILE_BYTES:
-        raise FormatError(path, f"has more than {LARGEST_FILE_BYTES:,} bytes; such files are not read whole, split it")
+    if len(data) > limit:
+        raise FormatError(path, f"has more than {limit:,} bytes; such files are not read whole, split it")
     return bytes(data)
 
 

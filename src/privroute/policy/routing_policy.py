@@ -266,6 +266,10 @@ def _array(values: ArrayLike, name: str, dtype: type[_Scalar]) -> NDArray[_Scala
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in ("iuf" if dtype is np.float64 else "iu"):
         raise PolicyError(f"{name} has type {array.dtype} and shape {array.shape}; pass numbers with one axis")
+    if dtype is not np.float64 and array.size:
+        limit = np.iinfo(dtype)  # type: ignore[type-var]
+        if int(array.min()) < limit.min or int(array.max()) > limit.max:
+            raise PolicyError(f"{name} has values outside {limit.min:,} to {limit.max:,}")
     return freeze(array.astype(dtype))
 
 

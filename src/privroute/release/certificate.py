@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import asdict, dataclass, field, fields
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import ReleaseError
@@ -11,7 +13,7 @@ from privroute.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ADJACENCY", "Certificate", "DataKind", "NoiseKind"]
+__all__ = ["ADJACENCY", "Certificate", "DataKind", "NoiseKind", "epsilon_of_rho"]
 
 DataKind = Literal["trips", "simulated"]
 NoiseKind = Literal["opendp", "seeded", "none"]
@@ -23,8 +25,10 @@ ADJACENCY = {
         "counts its sensitivity is sqrt(2) times as large."
     )
 }
-_FRAME = ("days", "period_min", "expansion")
-_NUMBERS = ("epsilon", "delta", "rho", "sensitivity", "noise_scale", *_FRAME)
+_PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
+_NUMBERS = (*_PROMISE, "period_min", "expansion")
+_MOST_DAYS = 2**22
+_TOLERANCE = 1e-6
 _KINDS = {"data": ("trips", "simulated"), "noise": ("opendp", "seeded", "none")}
 
 
@@ -63,8 +67,9 @@ class Certificate:
 
     @property
     def private(self) -> bool:
-        """Whether the guarantee holds: only noise from OpenDP protects anyone."""
-        return self.noise == "opendp" and None not in (self.epsilon, self.delta)
+        """Whether the guarantee holds: only noise from OpenDP protects anyone, and only with all its numbers named."""
+        promise = (self.epsilon, self.delta, self.rho, self.sensitivity, self.noise_scale)
+        return self.noise == "opendp" and self.mechanism != "none" and None not in promise
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with `private` said in so many words."""
@@ -72,7 +77,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, values: object) -> Certificate:
-        """Read a certificate back; anything missing, unknown or of the wrong type is refused."""
+        """Read a certificate back; anything missing, unknown, of the wrong type or contradicting itself is refused."""
         if not isinstance(values, dict):
             raise ReleaseError("the certificate is not an object")
         given = dict(values)
@@ -84,24 +89,86 @@ class Certificate:
         for name, value in given.items():
             _check_field(name, value)
         certificate = cls(**given)
-        if private != certificate.private:
+        if private is not certificate.private:
             raise ReleaseError("the certificate calls itself private where its noise is not, or the other way round")
+        if ADJACENCY.get(certificate.unit) != certificate.adjacency:
+            raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
+        _check_dates(certificate.first_date, certificate.last_date)
+        if private:
+            _check_promise(certificate)
         return certificate
+
+
+def epsilon_of_rho(rho: float, delta: float) -> float:
+    """The epsilon that rho-zero-concentrated privacy gives at delta.
+
+        epsilon = inf over orders a > 1 of  a rho + log(1 − 1/a) − (log delta + log a) / (a − 1)
+
+    Canonne, Kamath and Steinke 2020, Proposition 12. Only for checking certificates: the guarantee of a release is
+    OpenDP's own, which is never below this.
+    """
+
+    def bound(log_excess: float) -> float:
+        excess = math.exp(log_excess)  # a − 1
+        log_order = math.log1p(excess)
+        return (1 + excess) * rho + log_excess - log_order - (math.log(delta) + log_order) / excess
+
+    middle = min((step / 10 for step in range(-600, 601)), key=bound)
+    low, high = middle - 0.1, middle + 0.1
+    for _ in range(60):
+        third = (high - low) / 3
+        if bound(low + third) < bound(high - third):
+            high -= third
+        else:
+            low += third
+    return max(0.0, min(bound(middle), bound((low + high) / 2)))
+
+
+def _check_promise(certificate: Certificate) -> None:
+    """Refuse numbers of a private release of which one contradicts the others."""
+    epsilon, delta, rho, sensitivity, scale = (float(getattr(certificate, name)) for name in _PROMISE)
+    ratio = sensitivity / scale
+    if not math.isclose(rho, ratio * ratio / 2, rel_tol=_TOLERANCE):
+        raise ReleaseError("the certificate's rho is not what its noise_scale and sensitivity give")
+    if epsilon < epsilon_of_rho(rho, delta) * (1 - _TOLERANCE):
+        raise ReleaseError("the certificate's epsilon is smaller than what its rho gives at its delta")
+
+
+def _check_dates(first: str | None, last: str | None) -> None:
+    if first is None and last is None:
+        return
+    if first is None or last is None:
+        raise ReleaseError("the certificate has one of first_date and last_date without the other")
+    for text in (first, last):
+        try:
+            known = date.fromisoformat(text).isoformat() == text
+        except ValueError:
+            known = False
+        if not known:
+            raise ReleaseError("the certificate's first_date or last_date is not a date like 2026-01-31")
+    if first > last:
+        raise ReleaseError("the certificate's first_date is after its last_date")
 
 
 def _check_field(name: str, value: object) -> None:
     if name in _KINDS:
         good, wanted = value in _KINDS[name], f"one of {', '.join(_KINDS[name])}"
+    elif name == "days":
+        good = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_DAYS
+        wanted = f"a whole number from 1 to {_MOST_DAYS:,}"
     elif name in _NUMBERS:
-        below = 1 if name == "delta" else math.inf
-        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < below
-        good, wanted = (
-            number or (value is None and name not in _FRAME),
-            "a number " + ("between 0 and 1" if below == 1 else "above 0"),
-        )
+        below, wanted = (1.0, "a number between 0 and 1") if name == "delta" else (math.inf, "a number above 0")
+        good = _between(value, below) or (value is None and name in _PROMISE)
     elif name in ("options", "versions"):
         good, wanted = isinstance(value, dict), "an object"
     else:
         good, wanted = isinstance(value, str) or (value is None and name.endswith("_date")), "a text"
     if not good:
         raise ReleaseError(f"the certificate's {name} is not {wanted}")
+
+
+def _between(value: object, below: float) -> bool:
+    """Whether it is a number above 0 and below the bound that is finite as a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value < below and value <= sys.float_info.max

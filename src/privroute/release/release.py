@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privroute.errors import ReleaseError
-from privroute.release.files import read_release, write_release
+from privroute.release.files import write_release
+from privroute.release.reading import read_release
 
 if TYPE_CHECKING:
     import os
@@ -45,7 +46,7 @@ class Release:
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False, allow_not_private: bool = False) -> None:
         """Write the release folder, whole or not at all.
 
-        overwrite : replace a release that is there
+        overwrite : replace a release that is there; a folder that holds anything else is never replaced
         allow_not_private : a release without protecting noise (mechanism "none", seeded experiments) is refused
             unless this says that it is meant
         """

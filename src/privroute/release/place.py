@@ -1,0 +1,63 @@
+"""Where a release folder goes: what may be replaced there, and how, without ever losing what was there."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from privroute.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["DEMAND", "FILES", "LINKS", "MANIFEST", "NODES", "ROUTES", "folder_beside", "only_a_release", "put_in_place"]
+
+MANIFEST = "release.json"
+NODES, LINKS, ROUTES, DEMAND = "nodes.parquet", "links.parquet", "routes.parquet", "demand.parquet"
+FILES = frozenset({MANIFEST, NODES, LINKS, ROUTES, DEMAND})
+
+
+def only_a_release(folder: Path) -> bool:
+    """Whether the folder has a manifest and nothing but files that a release has."""
+    found = list(folder.iterdir())
+    names = {path.name for path in found}
+    return MANIFEST in names and names <= FILES and all(path.is_file() or path.is_symlink() for path in found)
+
+
+def folder_beside(target: Path, ending: str) -> Path:
+    """Make an empty folder beside `target`, with the mode that the umask gives."""
+    beside = target.with_name(f".{secrets.token_hex(8)}.{ending}")
+    beside.mkdir()
+    return beside
+
+
+def put_in_place(beside: Path, target: Path) -> None:
+    """Rename onto `target`; a release that is there is moved aside first, and back if the renaming fails."""
+    if not target.exists() or not any(target.iterdir()):
+        beside.replace(target)
+        return
+    aside = folder_beside(target, "old")
+    try:
+        target.replace(aside)
+    except OSError:
+        aside.rmdir()
+        raise
+    try:
+        beside.replace(target)
+    except BaseException:
+        _move_back(aside, target)
+        raise
+    with suppress(OSError):  # the new release is in its place; only the old one's own files are removed
+        for name in FILES:
+            (aside / name).unlink(missing_ok=True)
+        aside.rmdir()
+
+
+def _move_back(aside: Path, target: Path) -> None:
+    try:
+        aside.replace(target)
+    except OSError as problem:
+        raise ReleaseError(
+            f"{target} cannot be written ({problem.strerror}); the release that was there is now {aside}"
+        ) from None

@@ -1,0 +1,260 @@
+"""Reading the release folder: every file once, bounded, against its checksum, and nothing in it is taken on trust.
+
+What is read is a stranger's: sizes, names and types are checked before any table is, and whatever does not fit ends in
+a ReleaseError that names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privroute.errors import FormatError, PrivrouteError, ReleaseError
+from privroute.network.demand import Demand
+from privroute.network.latency import Latency
+from privroute.network.network import Network
+from privroute.network.pairs import Pairs
+from privroute.network.text_files import read_bytes
+from privroute.policy.routing_policy import RoutingPolicy
+from privroute.release.certificate import Certificate
+from privroute.release.files import FORMAT
+from privroute.release.place import DEMAND, LINKS, MANIFEST, NODES, ROUTES
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import NDArray
+
+__all__ = ["read_release"]
+
+_LARGEST_MANIFEST = 2**24
+_LARGEST_TABLE = 2_000_000_000
+_MOST_VALUES = 500_000_000
+
+_TEXT, _NUMBER, _WHOLE, _FLAG, _LINKS = pa.string(), pa.float64(), pa.int64(), pa.bool_(), pa.large_list(pa.int32())
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What a table has to be.
+
+    columns : names and types, in order
+    optional : columns that are empty in all rows where they are not known
+    most_rows : more are not read
+    """
+
+    columns: dict[str, pa.DataType]
+    optional: frozenset[str]
+    most_rows: int
+
+
+_LAYOUTS = {
+    NODES: _Layout(
+        {"node_id": _TEXT, "x_coord": _NUMBER, "y_coord": _NUMBER, "is_zone": _FLAG, "no_through": _FLAG},
+        frozenset({"x_coord", "y_coord"}),
+        2_000_000,
+    ),
+    LINKS: _Layout(
+        {
+            "link_id": _TEXT,
+            "from_node_id": _TEXT,
+            "to_node_id": _TEXT,
+            "length_km": _NUMBER,
+            "free_flow_min": _NUMBER,
+            "capacity_per_min": _NUMBER,
+            "vdf_alpha": _NUMBER,
+            "vdf_beta": _NUMBER,
+            "background_per_min": _NUMBER,
+        },
+        frozenset({"length_km"}),
+        10_000_000,
+    ),
+    ROUTES: _Layout(
+        {"origin": _TEXT, "destination": _TEXT, "route": _WHOLE, "probability": _NUMBER, "link_ids": _LINKS},
+        frozenset(),
+        200_000_000,
+    ),
+    DEMAND: _Layout(
+        {"origin": _TEXT, "destination": _TEXT, "noisy_count": _WHOLE, "rate_per_min": _NUMBER},
+        frozenset({"noisy_count"}),
+        100_000_000,
+    ),
+}
+
+
+def read_release(
+    folder: str | os.PathLike[str],
+) -> tuple[RoutingPolicy, Certificate, Demand | None, NDArray[np.int64] | None]:
+    """Policy, certificate, demand and noisy counts of a release folder."""
+    place = Path(folder)
+    manifest = _manifest(place)
+    digests = manifest["sha256"]
+    try:
+        certificate = Certificate.from_dict(manifest["certificate"])
+        nodes, links = (_read_table(place, name, digests[name]) for name in (NODES, LINKS))
+        network = _network(nodes, links, manifest["network"])
+        policy = _policy(_read_table(place, ROUTES, digests[ROUTES]), network)
+        demand = counts = None
+        if DEMAND in digests:
+            demand, counts = _demand(_read_table(place, DEMAND, digests[DEMAND]), policy, certificate)
+    except (
+        PrivrouteError,
+        pa.ArrowException,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as problem:
+        raise ReleaseError(f"{place} is not a release that can be read: {problem}") from None
+    return policy, certificate, demand, counts
+
+
+def _manifest(place: Path) -> dict[str, Any]:
+    path = place / MANIFEST
+    try:
+        found = json.loads(read_bytes(path, largest=_LARGEST_MANIFEST).decode("utf-8"))
+    except FormatError as problem:
+        raise ReleaseError(f"{place} is not a release: {problem}") from None
+    except (ValueError, RecursionError):
+        raise ReleaseError(f"{path} is damaged: it is not JSON") from None
+    if not isinstance(found, dict) or type(found.get("format")) is not int or found["format"] != FORMAT:
+        raise ReleaseError(f"{path} is not of format {FORMAT}; read it with the version that wrote it")
+    parts = {"certificate": dict, "network": dict, "sha256": dict}
+    for name, kind in parts.items():
+        if not isinstance(found.get(name), kind):
+            raise ReleaseError(f"{path} is damaged: {name} is missing")
+    if set(found["network"]) != {"crs"}:
+        raise ReleaseError(f"{path} is damaged: network has other entries than crs")
+    needed = {NODES, LINKS, ROUTES}
+    listed = set(found["sha256"])
+    if not needed <= listed <= needed | {DEMAND}:
+        raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
+    return found
+
+
+def _read_table(place: Path, name: str, digest: object) -> pa.Table:
+    """The table of a file that is read once: the bytes whose checksum is right are those that are parsed."""
+    data = read_bytes(place / name, largest=_LARGEST_TABLE)
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ReleaseError(f"{name} is not the file that was released; copy the whole folder again")
+    layout = _LAYOUTS[name]
+    _check_layout(name, pq.ParquetFile(pa.BufferReader(data)), layout)
+    # labels stay dictionaries: a long one that stands in every row is one text in memory
+    labels = [column for column, kind in layout.columns.items() if kind == _TEXT]
+    table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels).read(use_threads=True)
+    for column in layout.columns:
+        missing = table[column].null_count
+        if missing and not (column in layout.optional and missing == len(table)):
+            raise ReleaseError(f"{name}: {column} is empty in {missing:,} of {len(table):,} rows")
+    return table
+
+
+def _check_layout(name: str, file: pq.ParquetFile, layout: _Layout) -> None:
+    """Refuse, by the file's own description, what is too large or has other columns."""
+    found = file.schema_arrow
+    wanted = layout.columns
+    if found.names != list(wanted) or any(found.field(column).type != kind for column, kind in wanted.items()):
+        listed = ", ".join(f"{column} {kind}" for column, kind in wanted.items())
+        raise ReleaseError(f"{name} has other columns than {listed}")
+    about = file.metadata
+    if about.num_rows > layout.most_rows:
+        raise ReleaseError(f"{name} has {about.num_rows:,} rows; more than {layout.most_rows:,} are not read")
+    groups = [about.row_group(position) for position in range(about.num_row_groups)]
+    size = sum(group.total_byte_size for group in groups)
+    if size > _LARGEST_TABLE:
+        raise ReleaseError(f"{name} unpacks to {size:,} bytes; more than {_LARGEST_TABLE:,} are not read")
+    for column in range(about.num_columns):
+        values = sum(group.column(column).num_values for group in groups)
+        if values > _MOST_VALUES:
+            raise ReleaseError(f"{name} has {values:,} values in one column; more than {_MOST_VALUES:,} are not read")
+
+
+def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any]) -> Network:
+    if nodes["x_coord"].null_count != nodes["y_coord"].null_count:
+        raise ReleaseError(f"{NODES} has x_coord without y_coord, or the other way round")
+    bare = bool(nodes["x_coord"].null_count)
+    points = None if bare else np.column_stack([nodes["x_coord"].to_numpy(), nodes["y_coord"].to_numpy()])
+    labels = _texts(nodes["node_id"])
+    index = {label: position for position, label in enumerate(labels)}
+    length = links["length_km"]
+    return Network(
+        _positions(links["from_node_id"], index),
+        _positions(links["to_node_id"], index),
+        Latency(*(links[name].to_numpy() for name in ("free_flow_min", "capacity_per_min", "vdf_alpha", "vdf_beta"))),
+        labels,
+        zones=np.flatnonzero(nodes["is_zone"].to_numpy()),
+        no_through=nodes["no_through"].to_numpy(),
+        background_per_min=links["background_per_min"].to_numpy(),
+        coordinates=points,
+        crs=extra["crs"],
+        length_km=None if length.null_count else length.to_numpy(),
+        link_labels=_texts(links["link_id"]),
+    )
+
+
+def _policy(routes: pa.Table, network: Network) -> RoutingPolicy:
+    origin, destination = _ends(routes, network)
+    key = origin.astype(np.int64) << 32 | destination
+    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if key.size else np.empty(0, np.int64)
+    start = np.concatenate([first, [key.size]]).astype(np.int64)
+    if not np.array_equal(routes["route"].to_numpy(), np.arange(key.size) - np.repeat(first, np.diff(start))):
+        raise ReleaseError(f"{ROUTES}: route does not count the routes of each pair from 0")
+    links = _whole(routes["link_ids"])
+    if links.values.null_count:
+        raise ReleaseError(f"{ROUTES}: link_ids has empty entries")
+    return RoutingPolicy(
+        network,
+        Pairs(origin[first], destination[first]),
+        start,
+        links.offsets.to_numpy(),
+        links.values.to_numpy(),
+        routes["probability"].to_numpy(),
+    )
+
+
+def _demand(
+    table: pa.Table, policy: RoutingPolicy, certificate: Certificate
+) -> tuple[Demand, NDArray[np.int64] | None]:
+    origin, destination = _ends(table, policy.network)
+    pairs = policy.pairs
+    if not np.array_equal(origin, pairs.origin) or not np.array_equal(destination, pairs.destination):
+        raise ReleaseError(f"{DEMAND} has other pairs than {ROUTES}, or has them in another order")
+    counts = table["noisy_count"]
+    demand = Demand(pairs, table["rate_per_min"].to_numpy(), expansion=certificate.expansion)
+    return demand, None if counts.null_count else counts.to_numpy()
+
+
+def _ends(table: pa.Table, network: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    index = {str(label): position for position, label in enumerate(network.node_labels)}
+    return _positions(table["origin"], index), _positions(table["destination"], index)
+
+
+def _positions(column: pa.ChunkedArray, index: dict[str, int]) -> NDArray[np.int32]:
+    encoded = _whole(column.unify_dictionaries())
+    labels = encoded.dictionary.to_pylist()
+    unknown = next((label for label in labels if label not in index), None)
+    if unknown is not None:
+        raise ReleaseError(f"no node is labelled {unknown[:40]!r}")
+    known = np.array([index[label] for label in labels], dtype=np.int32)
+    return np.asarray(known[encoded.indices.to_numpy()])
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    encoded = _whole(column.unify_dictionaries())
+    labels = encoded.dictionary.to_pylist()
+    return [labels[position] for position in encoded.indices.to_numpy()]
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array."""
+    combined = column.combine_chunks()
+    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined

@@ -1,0 +1,233 @@
+"""A release folder from a stranger: whatever is in it, it is read as it should be or refused, and soon."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import privroute as pr
+from privroute.errors import PolicyError, ReleaseError
+from privroute.network.text_files import read_bytes
+from privroute.privacy.calibration import rho_to_epsilon
+from privroute.release import reading
+from privroute.release.certificate import epsilon_of_rho
+
+SCENARIO = pr.sioux_falls()
+HISTORY = pr.simulate_days(SCENARIO.demand, days=3, seed=1)
+RELEASE = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(1.0, 1e-6))
+Change = Callable[[pa.Table], pa.Table]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("saved") / "out"
+    RELEASE.save(place)
+    return place
+
+
+def changed(saved: Path, place: Path, name: str, change: Change) -> Path:
+    """A copy whose table is another one, with the checksum of it."""
+    shutil.copytree(saved, place)
+    path = place / f"{name}.parquet"
+    pq.write_table(change(pq.read_table(path)), path)
+    return signed(place, path)
+
+
+def signed(place: Path, path: Path) -> Path:
+    manifest = json.loads((place / "release.json").read_text())
+    manifest["sha256"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (place / "release.json").write_text(json.dumps(manifest))
+    return place
+
+
+def column(name: str, make: Callable[[pa.ChunkedArray], object]) -> Change:
+    return lambda table: table.set_column(table.column_names.index(name), name, make(table[name]))
+
+
+def first_null(values: pa.ChunkedArray) -> pa.Array:
+    return pa.array([None, *values.to_pylist()[1:]], values.type)
+
+
+def rotated(values: pa.ChunkedArray) -> pa.Array:
+    listed = values.to_pylist()
+    return pa.array(listed[1:] + listed[:1], values.type)
+
+
+def nulls(values: pa.ChunkedArray) -> pa.Array:
+    return pa.nulls(len(values), values.type)
+
+
+def one_known(values: pa.ChunkedArray) -> pa.Array:
+    return pa.array([1.0, *[None] * (len(values) - 1)], values.type)
+
+
+def null_inside(values: pa.ChunkedArray) -> pa.Array:
+    listed = values.to_pylist()
+    return pa.array([[*listed[0], None], *listed[1:]], values.type)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("demand", column("origin", rotated), "demand.parquet has other pairs"),
+        ("demand", column("destination", lambda values: values), None),
+        ("demand", lambda table: table.take(list(range(len(table)))[::-1]), "in another order"),
+        ("demand", lambda table: table.slice(1), "demand.parquet has other pairs"),
+        ("demand", column("noisy_count", first_null), "noisy_count is empty in 1 of 552 rows"),
+        ("demand", column("noisy_count", lambda values: values.cast("float64")), "has other columns than"),
+        ("demand", column("rate_per_min", lambda values: values.cast("float32")), "has other columns than"),
+        ("demand", column("rate_per_min", first_null), "rate_per_min is empty"),
+        ("demand", column("rate_per_min", nulls), "rate_per_min is empty"),
+        ("demand", column("origin", lambda values: pa.array(["x"] * len(values))), "no node is labelled 'x'"),
+        ("routes", column("link_ids", pc.list_value_length), "has other columns than"),
+        ("routes", column("link_ids", lambda values: values.cast(pa.large_list(pa.int64()))), "has other columns"),
+        ("routes", column("link_ids", null_inside), "link_ids has empty entries"),
+        ("routes", column("link_ids", first_null), "link_ids is empty in 1"),
+        ("routes", column("route", lambda values: pc.add(values, 1)), "does not count the routes"),
+        ("routes", column("route", lambda values: pa.array([5, *values.to_pylist()[1:]])), "does not count the routes"),
+        ("routes", lambda table: table.drop_columns(["route"]), "has other columns than"),
+        ("routes", lambda table: table.append_column("more", table["route"]), "has other columns than"),
+        ("nodes", column("x_coord", first_null), "x_coord is empty in 1 of 24 rows"),
+        ("nodes", column("y_coord", nulls), "x_coord without y_coord"),
+        ("nodes", column("is_zone", lambda values: pa.array([False] * len(values))), "zones is empty"),
+        ("nodes", column("node_id", first_null), "node_id is empty"),
+        ("nodes", column("node_id", lambda values: values.dictionary_encode()), "has other columns than"),
+        ("links", column("length_km", one_known), "length_km is empty in 75 of 76 rows"),
+        ("links", column("from_node_id", lambda values: pa.array(["x"] * len(values))), "no node is labelled 'x'"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(
+    saved: Path, tmp_path: Path, name: str, change: Change, message: str | None
+) -> None:
+    place = changed(saved, tmp_path / "out", name, change)
+    if message is None:
+        assert pr.load_release(place).policy == RELEASE.policy
+        return
+    with pytest.raises(ReleaseError, match=message):
+        pr.load_release(place)
+
+
+def test_zones_are_what_the_nodes_say(saved: Path, tmp_path: Path) -> None:
+    flags = [True] * 20 + [False] * 4
+    place = changed(saved, tmp_path / "out", "nodes", column("is_zone", lambda _: pa.array(flags)))
+    assert pr.load_release(place).network.zones.tolist() == list(range(20))
+
+
+def test_tables_in_several_parts_read_the_same(saved: Path, tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    shutil.copytree(saved, place)
+    for path in place.glob("*.parquet"):
+        pq.write_table(pq.read_table(path), path, row_group_size=7)
+        signed(place, path)
+    read = pr.load_release(place)
+    assert read.policy == RELEASE.policy
+    assert read.demand == RELEASE.demand
+    assert np.array_equal(read.noisy_counts, RELEASE.noisy_counts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("offset", [2**32, -(2**32), 2**33])
+def test_links_that_would_wrap_to_good_ones_are_refused(offset: int) -> None:
+    policy = RELEASE.policy
+    wrapped = policy.links.astype(np.int64) + offset
+    with pytest.raises(PolicyError, match="links has values outside"):
+        pr.RoutingPolicy(
+            policy.network, policy.pairs, policy.pair_start, policy.path_start, wrapped, policy.probability
+        )
+
+
+@pytest.mark.parametrize("name", ["release.json", "routes.parquet"])
+def test_what_is_no_regular_file_is_refused_at_once(saved: Path, tmp_path: Path, name: str) -> None:
+    place = tmp_path / "out"
+    shutil.copytree(saved, place)
+    (place / name).unlink()
+    os.mkfifo(place / name)
+    with pytest.raises(ReleaseError, match="not a regular file"):
+        pr.load_release(place)
+    (place / name).unlink()
+    (place / name).symlink_to("/dev/zero")
+    with pytest.raises(ReleaseError, match="not a regular file"):
+        pr.load_release(place)
+
+
+def test_a_manifest_that_is_too_large_is_refused(saved: Path, tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    shutil.copytree(saved, place)
+    with (place / "release.json").open("r+b") as stream:
+        stream.truncate(2**40)  # sparse
+    with pytest.raises(ReleaseError, match="has more than 16,777,216 bytes"):
+        pr.load_release(place)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "message"),
+    [("_LARGEST_TABLE", 1000, "unpacks to .* bytes"), ("_MOST_VALUES", 500, "values in one column")],
+)
+def test_tables_that_unpack_to_too_much_are_refused(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int, message: str
+) -> None:
+    def never(*_arguments: object, **_options: object) -> None:
+        pytest.fail("the table was read")
+
+    monkeypatch.setattr(reading, limit, value)
+    about = pq.ParquetFile(saved / "routes.parquet")
+    monkeypatch.setattr(pq.ParquetFile, "read", never)
+    with pytest.raises(ReleaseError, match=message):
+        reading._check_layout("routes.parquet", about, reading._LAYOUTS["routes.parquet"])
+
+
+def test_tables_with_too_many_rows_are_refused(saved: Path, tmp_path: Path) -> None:
+    def many(_table: pa.Table) -> pa.Table:
+        rows = 2_000_001
+        texts = pa.array(["1"]).take(pa.array(np.zeros(rows, dtype=np.int64)))
+        none, flags = pa.nulls(rows, pa.float64()), np.zeros(rows, dtype=bool)
+        return pa.table({"node_id": texts, "x_coord": none, "y_coord": none, "is_zone": flags, "no_through": flags})
+
+    place = changed(saved, tmp_path / "out", "nodes", many)
+    with pytest.raises(ReleaseError, match="has 2,000,001 rows"):
+        pr.load_release(place)
+
+
+def test_each_table_is_opened_once(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was checked is what is parsed, even if somebody changes the file in between."""
+    opened: list[str] = []
+
+    def once(path: Path, *, largest: int | None = None) -> bytes:
+        opened.append(path.name)
+        return read_bytes(path, largest=largest)
+
+    class OnlyBuffers(pq.ParquetFile):  # type: ignore[misc]
+        def __init__(self, source: object, **options: object) -> None:
+            assert isinstance(source, pa.BufferReader)
+            super().__init__(source, **options)
+
+    monkeypatch.setattr(reading, "read_bytes", once)
+    monkeypatch.setattr(pq, "ParquetFile", OnlyBuffers)
+    pr.load_release(saved)
+    assert sorted(opened) == ["demand.parquet", "links.parquet", "nodes.parquet", "release.json", "routes.parquet"]
+
+
+@pytest.mark.parametrize("rho", [1e-12, 1e-7, 3e-4, 0.02, 0.5, 4.0, 300.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
+def test_epsilon_of_rho_is_opendps_from_just_below(rho: float, delta: float) -> None:
+    known = rho_to_epsilon(rho, delta)
+    found = epsilon_of_rho(rho, delta)
+    assert found <= known * (1 + 1e-9)
+    assert math.isclose(found, known, rel_tol=1e-6, abs_tol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-2])
+def test_every_certificate_that_is_made_reads_back(epsilon: float, delta: float) -> None:
+    made = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(epsilon, delta)).certificate
+    assert pr.Certificate.from_dict(made.as_dict()) == made
