@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 
 #include "bush_solver.hpp"
@@ -198,6 +199,9 @@ private:
         }
         const double shortest = route_rest(assembly, cost);
         result_.relative_gap = total > shortest ? total / shortest - 1.0 : 0.0;
+        // Where curves overflow, costs are cut off and no longer tell paths apart: then the gap says nothing.
+        const bool cut_off = std::any_of(cost.begin(), cost.end(), [](double c) { return !(c < highest_cost); });
+        if (cut_off || !std::isfinite(result_.objective)) result_.relative_gap = std::numeric_limits<double>::infinity();
         result_.policy = assembly.finish();
     }
 

@@ -113,9 +113,11 @@ nb::tuple decompose_py(const Array<Node>& tail, const Array<Node>& head, const A
         policy.pair_start.push_back(0);
         policy.path_start.push_back(0);
         const std::size_t links = graph.links();
-        for (std::size_t w = 0; w < origin.size() && lost < 0; ++w)
-            if (!decomposition.run({flows.data() + w * links, links}, origin.data()[w], destination.data()[w], smallest, policy))
+        for (std::size_t w = 0; w < origin.size() && lost < 0; ++w) {
+            const std::span<const double> flow(flows.data() + w * links, links);
+            if (!decomposition.run(flow, origin.data()[w], destination.data()[w], smallest, policy))
                 lost = static_cast<std::int64_t>(w);
+        }
     }
     return nb::make_tuple(give(std::move(policy.pair_start)), give(std::move(policy.path_start)),
                           give(std::move(policy.links)), give(std::move(policy.probability)), lost);

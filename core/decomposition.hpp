@@ -22,7 +22,10 @@ public:
 
     // Appends the paths of `flow` (by link) for one pair to `policy`; their weights sum to 1. False if no path arrives.
     bool run(std::span<const double> flow, Node origin, Node destination, double smallest, Policy& policy) {
-        for (std::size_t e = 0; e < rest_.size(); ++e) rest_[e] = flow[e] > smallest ? flow[e] : 0.0;
+        for (std::size_t e = 0; e < rest_.size(); ++e) {
+            const bool closed = graph_.tail[e] != origin && graph_.no_through[index(graph_.tail[e])];
+            rest_[e] = flow[e] > smallest && !closed ? flow[e] : 0.0;
+        }
         const std::size_t first = policy.probability.size();
         double total = 0.0;
         while (true) {

@@ -16,6 +16,9 @@
 
 namespace privroute {
 
+// Costs beyond this would overflow in sums and products; curves are cut off there.
+inline constexpr double highest_cost = 1e150;
+
 enum class Criterion : std::uint8_t { optimum, equilibrium };
 
 // Views of the four arrays, one entry per link: c >= 0, b >= 0, k > 0, p >= 0.
@@ -70,19 +73,19 @@ public:
                 return {base_ + rise_ * r, rise_per_capacity_};
             case Form::quartic: {
                 const double cube = r * r * r;
-                return {std::min(base_ + rise_ * (cube * r), ceiling), std::min(rise_per_capacity_ * cube, ceiling)};
+                return cut_off(base_ + rise_ * (cube * r), rise_per_capacity_ * cube);
             }
             case Form::integer: {
                 double below = 1.0;
                 for (int k = static_cast<int>(power_); k > 1; --k) below *= r;
-                return {std::min(base_ + rise_ * (below * r), ceiling), std::min(rise_per_capacity_ * below, ceiling)};
+                return cut_off(base_ + rise_ * (below * r), rise_per_capacity_ * below);
             }
             case Form::general:
                 break;
         }
-        if (r == 0.0) return {base_, power_ < 1.0 ? ceiling : 0.0};
+        if (r == 0.0) return {base_, power_ < 1.0 ? highest_cost : 0.0};
         const double value = std::pow(r, power_);
-        return {std::min(base_ + rise_ * value, ceiling), std::min(rise_per_capacity_ * (value / r), ceiling)};
+        return cut_off(base_ + rise_ * value, rise_per_capacity_ * (value / r));
     }
 
     // A power below 1 has an infinite derivative at zero, where a Newton step would not leave the spot.
@@ -92,7 +95,10 @@ public:
 
 private:
     enum class Form : std::uint8_t { constant, linear, quartic, integer, general };
-    static constexpr double ceiling = 1e150;
+
+    static Value cut_off(double cost, double slope) {
+        return {std::min(cost, highest_cost), std::min(slope, highest_cost)};
+    }
 
     Form form_ = Form::general;
     double power_ = 0.0;

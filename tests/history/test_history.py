@@ -49,6 +49,11 @@ def test_unusable_histories_are_refused(counts: Any, options: dict[str, Any], me
         pr.DemandHistory(PAIRS, counts, **options)
 
 
+def test_more_days_than_the_proofs_allow_are_refused() -> None:
+    with pytest.raises(HistoryError, match="at most 4,194,304"):
+        pr.DemandHistory(pr.Pairs([0], [1]), np.zeros((2**22 + 1, 1), dtype=np.int8))
+
+
 def test_messages_never_show_counts() -> None:
     with pytest.raises(HistoryError) as refused:
         pr.DemandHistory(PAIRS, [[31337, -271828]])

@@ -144,6 +144,37 @@ def check_fresh_noise(learn: Callable[..., pr.Release]) -> None:
     assert abs(correlation) < math.sqrt(2 * math.log(1 / EACH)) / math.sqrt(first.size) * 1.05
 
 
+def test_noise_that_only_calls_itself_opendp_is_not_called_private() -> None:
+    class Pretender(RecordingNoise):
+        @property
+        def kind(self) -> Any:
+            return "opendp"
+
+    assert not learn_with_noise(NETWORK, DAYS, PROMISE, "counts", Pretender()).certificate.private
+
+
+def test_a_history_that_computes_its_public_frame_is_refused() -> None:
+    class Telling(pr.DemandHistory):
+        pass
+
+    with pytest.raises(HistoryError, match="history is a Telling"):
+        pr.learn(NETWORK, Telling(DAYS.pairs, DAYS.counts), PROMISE)
+
+
+def test_certificates_share_nothing_that_can_be_changed() -> None:
+    one, two = (pr.learn(NETWORK, DAYS, PROMISE).certificate for _ in range(2))
+    assert one.versions is not two.versions
+
+
+def test_an_optimum_that_does_not_converge_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hurried(network: pr.Network, demand: pr.Demand, **options: Any) -> pr.Solution:
+        return pr.solve_optimum(network, demand, **(options | {"max_iterations": 1, "gap": 1e-12}))
+
+    monkeypatch.setattr("privroute.mechanism.counts.solve_optimum", hurried)
+    with pytest.warns(RuntimeWarning, match="optimum of the released demand: iteration limit"):
+        pr.learn(NETWORK, DAYS, PROMISE)
+
+
 class TestPlantedBugs:
     """Each check above fails when its bug is planted."""
 

@@ -169,6 +169,9 @@ def test_unusable_draws_are_refused() -> None:
         policy.sample_paths([0.5])
     with pytest.raises(PolicyError, match="outside 0 to 3"):
         policy.path_links([4])
+    for odd in ([0.5], [[0]]):
+        with pytest.raises(PolicyError, match="one axis"):
+            policy.path_links(odd)
     with pytest.raises(PolicyError, match="one value for each"):
         policy.expected([1.0])
 
@@ -229,6 +232,27 @@ def test_flows_of_another_shape_or_on_closed_links_are_refused() -> None:
     network = pr.Network([0, 1], [1, 2], pr.Latency.affine([1, 1], 1), "abc", no_through=np.array([False, True, False]))
     with pytest.raises(PolicyError, match="may not use"):
         pr.decompose(network, pr.Pairs([0], [2]), [[1.0, 1.0]])
+
+
+def test_a_trace_of_flow_on_a_closed_link_is_left_out() -> None:
+    rule = np.array([False, True, False, False])
+    network = diamond()
+    closed = pr.Network(network.tail, network.head, network.latency, network.node_labels, no_through=rule)
+    policy = pr.decompose(closed, pr.Pairs([0], [3]), [[1e-13, 1e-13, 0.5, 0.5, 0.5, 0.0]])
+    assert [route.links for route in policy.routes("a", "d")] == [(2, 3), (4,)]
+
+
+@pytest.mark.parametrize("tolerance", [np.inf, -1.0, "wide"])
+def test_a_tolerance_that_checks_nothing_is_refused(tolerance: Any) -> None:
+    with pytest.raises(PolicyError, match="tolerance"):
+        pr.decompose(diamond(), pr.Pairs([0], [3]), [[0.5, 0.5, 0.5, 0.5, 0.0, 0.0]], tolerance=tolerance)
+
+
+def test_a_policy_is_evaluated_on_its_own_links_only() -> None:
+    policy = split()
+    turned = pr.Network(policy.network.head, policy.network.tail, policy.network.latency, "abcd")
+    with pytest.raises(DemandError, match="other links"):
+        pr.total_travel_time(turned, policy, pr.Demand(policy.pairs, [1.0, 1.0]))
 
 
 def both(name: str, *arguments: Any) -> tuple[Any, Any]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -51,8 +52,8 @@ def test_odds_that_do_not_follow_are_refused(rho: float, exception: float, trips
 def test_a_certificate_in_words() -> None:
     words = explain(CERTIFICATE)
     assert words.verdict.startswith("Private: epsilon 0.1, delta 1e-06")
-    assert "1.105" in words.strength[0]
-    assert len(words.strength) == 2
+    assert "1.106" in words.strength[0]  # e^0.1 = 1.10517, rounded upwards
+    assert len(words.strength) == 3
     assert any("one person" in sentence for sentence in words.not_protected)
     assert "simulated" in words.made[0]
     assert "not tracked" in " ".join(words.not_protected)
@@ -79,3 +80,29 @@ def test_what_is_not_private_is_said_first_and_promises_nothing(changes: dict[st
     assert words.verdict.startswith("NOT PRIVATE")
     assert reason in words.verdict
     assert words.strength == words.protected == words.from_whom == ()
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 3.0])
+def test_numbers_in_words_are_rounded_to_the_safe_side(epsilon: float) -> None:
+    scale = 4.0 / epsilon
+    rho = 1 / (2 * scale**2)
+    words = explain(replace(CERTIFICATE, epsilon=epsilon, rho=rho, noise_scale=scale))
+    likely, odds, elsewhere = words.strength
+    stated = float(re.search(r"at most ([0-9.]+) times", likely)[1])  # type: ignore[index]
+    assert math.exp(epsilon) <= stated < 1 + (math.exp(epsilon) - 1) * 1.02
+    stated = float(re.search(r"factor ([0-9.]+),", odds)[1])  # type: ignore[index]
+    exact = odds_factor(rho, 1e-6)
+    assert exact <= stated < 1 + (exact - 1) * 1.02
+    low, high = (float(value) for value in re.search(r"between ([0-9.]+) % and ([0-9.]+) %", odds).groups())  # type: ignore[union-attr]
+    assert low <= 100 / (1 + exact) <= 100 * exact / (1 + exact) <= high
+    stated = float(re.search(r"at most ([0-9.]+), except", elsewhere)[1])  # type: ignore[index]
+    assert odds_factor(2 * rho, 1e-6) <= stated
+
+
+def test_where_a_trip_went_is_two_steps_away() -> None:
+    """A replaced request changes two counts: the Gaussian ratio exceeds the one-step factor more often than said."""
+    rho, exception = 1 / (2 * 39.46**2), 1e-6
+    deviations = (math.log(odds_factor(rho, exception)) - 2 * rho) / math.sqrt(4 * rho)
+    assert math.erfc(deviations / math.sqrt(2)) / 2 > 10 * exception
+    deviations = (math.log(odds_factor(2 * rho, exception)) - 2 * rho) / math.sqrt(4 * rho)
+    assert math.erfc(deviations / math.sqrt(2)) <= exception

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from privroute import _core
-from privroute.errors import DemandError, InputError
+from privroute.errors import DemandError, InputError, NetworkError
 from privroute.flows.progress import gap_bar
-from privroute.network.checks import freeze
+from privroute.network.checks import check_type, freeze, show
+from privroute.network.demand import Demand
+from privroute.network.network import Network
 from privroute.policy.routing_policy import RoutingPolicy
 
 if TYPE_CHECKING:
@@ -28,12 +30,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privroute.network.demand import Demand
-    from privroute.network.network import Network
 
 __all__ = ["ConvergenceRow", "Solution", "Status", "solve_equilibrium", "solve_optimum"]
 
 Status = Literal["converged", "iteration limit", "time limit", "interrupted", "stalled"]
+
+_MOST = 2**31
 
 _ADVICE: dict[Status, str] = {
     "converged": "",
@@ -78,6 +80,8 @@ class Solution:
     @property
     def message(self) -> str:
         """The status with what to try next."""
+        if math.isinf(self.relative_gap):
+            return f"{self.status}: travel times overflow on this network; check capacities, powers and the demand"
         advice = _ADVICE[self.status]
         return f"{self.status} at gap {self.relative_gap:.1e}" + (f": {advice}" if advice else "")
 
@@ -130,6 +134,8 @@ def _solve(
     threads: int,
     progress: bool | Callable[[int, float, float], object],
 ) -> Solution:
+    check_type(network, Network, "network", NetworkError)
+    check_type(demand, Demand, "demand", DemandError)
     _check("gap", gap, 0.0)
     _check("max_iterations", max_iterations, 0, whole=True)
     _check("threads", threads, 1, whole=True)
@@ -161,6 +167,8 @@ def _solve(
         network, pairs, found["pair_start"], found["path_start"], found["links"], found["probability"]
     )
     flow = freeze(found["link_flow"] + network.background_per_min)
+    with np.errstate(over="ignore"):
+        total_travel_time = float(flow @ network.latency.time(flow))
     report = found["report"]
     rows = zip(
         report["iteration"].tolist(),
@@ -172,7 +180,7 @@ def _solve(
     return Solution(
         policy=policy,
         link_flow=flow,
-        total_travel_time=float(flow @ network.latency.time(flow)),
+        total_travel_time=total_travel_time,
         objective=found["objective"],
         relative_gap=found["relative_gap"],
         iterations=found["iterations"],
@@ -187,6 +195,7 @@ def _start(
     if start is None:
         return None
     policy = start.policy if isinstance(start, Solution) else start
+    check_type(policy, RoutingPolicy, "start", InputError)
     if policy.pairs != demand.pairs:
         raise DemandError("start has other pairs than the demand; solve for the same pairs, or leave start out")
     same = all(
@@ -199,6 +208,7 @@ def _start(
 
 def _check(name: str, value: float, least: float, *, whole: bool = False) -> None:
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < math.inf:
-        kind = "a whole number" if whole else "a finite number"
-        raise InputError(f"{name} is {value!r}; pass {kind} of at least {least:g}")
+    most = _MOST if whole else math.inf
+    if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < most:
+        kind = f"a whole number below {_MOST:,}" if whole else "a finite number"
+        raise InputError(f"{name} is {show(value)}; pass {kind}, of at least {least:g}")

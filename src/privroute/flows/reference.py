@@ -145,7 +145,7 @@ def expected_values(
 def decompose(
     tail: NDArray[np.int32],
     head: NDArray[np.int32],
-    _no_through: NDArray[np.uint8],
+    no_through: NDArray[np.uint8],
     origin: NDArray[np.int32],
     destination: NDArray[np.int32],
     flows: NDArray[np.float64],
@@ -156,7 +156,8 @@ def decompose(
     links: list[int] = []
     probability: list[float] = []
     for pair, (start, end) in enumerate(zip(origin, destination, strict=True)):
-        rest = np.where(flows[pair] > smallest, flows[pair], 0.0)
+        closed = (tail != start) & (no_through[tail] != 0)
+        rest = np.where((flows[pair] > smallest) & ~closed, flows[pair], 0.0)
         weights: list[float] = []
         while walk := _walk(tail, head, rest, int(start), int(end), smallest):
             met = [int(start), *head[walk].tolist()]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["DemandHistory"]
 
 LARGEST_COUNT = 2**40
+MOST_DAYS = 2**22  # with LARGEST_COUNT: sums over the days stay within 62 bits, as the proofs assume
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -163,6 +164,8 @@ def _counts(values: ArrayLike, pairs: int, first_day: int = 0) -> NDArray[np.int
         raise HistoryError(f"counts have shape {array.shape}; pass (days, {pairs}), one column per pair")
     if not len(array):
         raise HistoryError("there are no days; a history has at least one")
+    if len(array) > MOST_DAYS:
+        raise HistoryError(f"there are {len(array):,} days; a history has at most {MOST_DAYS:,}")
     if array.dtype.kind not in "iu":
         raise HistoryError(f"counts have type {array.dtype}; requests are counted in whole numbers, pass integers")
     bad = np.argwhere((array < 0) | (array > LARGEST_COUNT))

@@ -7,6 +7,7 @@ stop early) reveals nothing more. Proofs: docs/proofs/counts.md and docs/proofs/
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,4 +65,7 @@ def demand_from_counts(
 
 def policy_from_counts(network: Network, demand: Demand, options: Counts | Daily, *, progress: bool) -> RoutingPolicy:
     """Optimum of a released demand. Post-processing: start, support and stopping depend on that demand only."""
-    return solve_optimum(network, demand, gap=options.gap, progress=progress).policy
+    solution = solve_optimum(network, demand, gap=options.gap, progress=progress)
+    if solution.status != "converged":
+        warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
+    return solution.policy

@@ -17,7 +17,7 @@ from privroute.network.network import Network
 from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.privacy.sensitivity import summed_counts_sensitivity
-from privroute.release.certificate import ADJACENCY, Certificate
+from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.guarantee import Guarantee
 from privroute.release.release import Release
 
@@ -121,14 +121,21 @@ def _certificate(
         sensitivity=sensitivity,
         noise_scale=scale,
         data="simulated" if history.simulated else "trips",
-        noise="none" if noise is None else noise.kind,
+        noise=_kind(noise),
         days=history.days,
         period_min=history.period_min,
         expansion=history.expansion,
         first_date=None if dates is None else dates[0].isoformat(),
         last_date=None if dates is None else dates[-1].isoformat(),
-        versions=_versions(),
+        versions=dict(_versions()),
     )
+
+
+def _kind(noise: Noise | None) -> NoiseKind:
+    """Only OpenDP's own noise is called so, whatever an object says of itself."""
+    if noise is None:
+        return "none"
+    return "opendp" if type(noise) is OpenDPNoise else "seeded"
 
 
 @cache
@@ -140,7 +147,7 @@ def _check(network: Network, history: DemandHistory, guarantee: Guarantee | None
     """Refuse what cannot work before anything private is touched."""
     if not isinstance(network, Network):
         raise DemandError(f"network is a {type(network).__name__}; pass privroute.Network")
-    if not isinstance(history, DemandHistory):
+    if type(history) is not DemandHistory:  # a subclass could compute its public frame from trips
         raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
     if guarantee is not None and not isinstance(guarantee, Guarantee):
         raise GuaranteeError(f"guarantee is a {type(guarantee).__name__}; pass privroute.Guarantee")

@@ -8,6 +8,7 @@ import numpy as np
 
 from privroute import _core
 from privroute.errors import PolicyError
+from privroute.network.checks import real_array
 from privroute.policy.routing_policy import RoutingPolicy
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["decompose"]
 
 _SMALLEST = 1e-15
+_LARGEST_TOLERANCE = 0.1
 
 
 def decompose(network: Network, pairs: Pairs, flows: ArrayLike, *, tolerance: float = 1e-6) -> RoutingPolicy:
@@ -32,7 +34,9 @@ def decompose(network: Network, pairs: Pairs, flows: ArrayLike, *, tolerance: fl
     Cycles are left out: they carry flow that no traveller would drive. Rows that are not unit flows are refused.
     """
     pairs.check_fits(network)
-    rows = np.ascontiguousarray(flows, dtype=np.float64)
+    if not (isinstance(tolerance, int | float) and 0 <= tolerance < _LARGEST_TOLERANCE):
+        raise PolicyError(f"tolerance is {tolerance!r}; pass a number from 0 to {_LARGEST_TOLERANCE:g}")
+    rows = np.ascontiguousarray(real_array(flows, "flows", PolicyError))
     if rows.shape != (len(pairs), network.links):
         raise PolicyError(f"flows have shape {rows.shape}; pass ({len(pairs):,}, {network.links:,}): pairs x links")
     _check_unit_flows(network, pairs, rows, tolerance)

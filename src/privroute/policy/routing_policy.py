@@ -179,7 +179,10 @@ class RoutingPolicy(Remade):
 
     def path_links(self, paths: ArrayLike) -> SampledLinks:
         """The links of paths given by id, as from `sample_paths`."""
-        wanted = np.ascontiguousarray(paths, dtype=np.int64)
+        wanted = np.asarray(paths)
+        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+            raise PolicyError("paths must be an array of whole numbers with one axis, as from sample_paths")
+        wanted = np.ascontiguousarray(wanted, dtype=np.int64)
         if wanted.size and not (wanted.min() >= 0 and wanted.max() < self.probability.size):
             raise PolicyError(f"paths has ids outside 0 to {self.probability.size - 1:,}")
         return SampledLinks(*_core.gather_paths(self.path_start, self.links, wanted))

@@ -82,7 +82,8 @@ def explain(certificate: Certificate) -> Explanation:
             "one trip on one day."
         ),
         protected=(
-            "Whether any one trip was in the data: that it was made, on which day, from where and to where.",
+            "Whether any one trip was in the data.",
+            "Where a trip went and when, from somebody who knows that it was made (less strongly: see below).",
             f"Formally: {certificate.adjacency}",
         ),
         from_whom=(
@@ -107,20 +108,26 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
     ]
     if certificate.rho is not None:
         factor = odds_factor(certificate.rho, delta)
+        # Another place or day is one trip less and one more: two entries change, so rho doubles.
+        elsewhere = odds_factor(2 * certificate.rho, delta)
         sentences.append(
-            "In odds: whatever somebody knew before, seeing this release changes their odds about any one trip by at "
-            f"most a factor {_factor(factor)}, except with probability {delta:g}. {_example(factor)}"
+            "In odds: whatever somebody knew before, seeing this release changes their odds that any one trip was in "
+            f"the data by at most a factor {_factor(factor)}, except with probability {delta:g}. {_example(factor)}"
+        )
+        sentences.append(
+            "For somebody who knows that the trip was made and wonders where it went or when, the factor is at most "
+            f"{_factor(elsewhere)}, except with probability {delta:g}."
         )
     return tuple(sentences)
 
 
 def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
-    person = "Several trips of one person together: each trip multiplies the factor"
+    person = "Several trips of one person together: the factor grows faster than if each trip multiplied it"
     if certificate.rho is not None:
         person += f"; for {_MANY_TRIPS} trips it is {_factor(odds_factor(certificate.rho, delta, trips=_MANY_TRIPS))}"
     return (
         f"{person}.",
-        "Several releases from the same trips: their factors multiply too "
+        "Several releases from the same trips: together they reveal more than each alone "
         + ("(the budget of this data set is not tracked)." if certificate.budget == "not tracked" else "."),
         "Trips from whoever made this release: the curator saw them all and must be trusted.",
         (
@@ -137,9 +144,10 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
 def _example(factor: float) -> str:
     if not factor < _LARGE_FACTOR:
         return "Such a factor protects next to nothing."
-    return (
-        f"Somebody who thought it as likely as not ends between {1 / (1 + factor):.1%} and {1 - 1 / (1 + factor):.1%}."
-    )
+    low = 100 / (1 + factor)
+    digits = _digits(50 - low)
+    least = math.floor(low * 10**digits) / 10**digits  # outwards, so that the sentence stays true
+    return f"Somebody who thought it as likely as not ends between {least:.{digits}f} % and {100 - least:.{digits}f} %."
 
 
 def _why_not(certificate: Certificate) -> str:
@@ -173,10 +181,23 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             f"by at most {certificate.sensitivity:g}"
             + (f" (rho {certificate.rho:.3g})." if certificate.rho is not None else ".")
         )
+    if certificate.mechanism == "daily" and certificate.noise_scale is not None:
+        window = min(int(certificate.options.get("window") or certificate.days), int(certificate.days))
+        sentences.append(
+            f"The released counts are sums over the last {window:,} days, each day with noise of its own: standard "
+            f"deviation {certificate.noise_scale * math.sqrt(window):.4g} on a sum."
+        )
     return tuple(sentences)
 
 
 def _factor(value: float) -> str:
+    """A factor rounded upwards, with digits enough to show how far it is from 1."""
     if not value < _LARGE_FACTOR:
         return "above 10,000"
-    return f"{value:.3f}" if value < 10 else f"{value:.0f}"  # noqa: PLR2004 - digits that matter
+    digits = _digits(value - 1.0)
+    return f"{math.ceil(value * 10**digits) / 10**digits:.{digits}f}"
+
+
+def _digits(difference: float) -> int:
+    """Decimals that show a difference to three digits."""
+    return max(0, min(12, 2 - math.floor(math.log10(difference)))) if difference > 0 else 12

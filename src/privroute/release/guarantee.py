@@ -21,8 +21,8 @@ class Guarantee:
 
         P[M(D) ∈ E] ≤ e^epsilon P[M(D') ∈ E] + delta     for all neighbours D, D' and every event E
 
-    epsilon : > 0; e^epsilon bounds how much the odds of any conclusion about one unit may change
-    delta : in (0, 1); far below one over the number of trips, since it bounds the chance that the bound fails
+    epsilon : > 0; no event is more than e^epsilon times as likely with one unit as without it, but for delta
+    delta : in (0, 1), a slack on probabilities; far below one over the number of trips
     unit : "request": neighbours differ by one request more or less, on one day, for one pair
     """
 
