@@ -36,7 +36,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "ChicagoSketch": {},
 }
 SEEDS = {"ChicagoSketch": 3}
-USUAL_SEEDS = 5
+USUAL_SEEDS = 20  # with five, single cases come out wrong by half
 FIRST_DAYS_SEED, FIRST_NOISE_SEED = 7100, 8100  # not those with which the package's way was chosen
 EPSILONS = (1.0, 0.1, 0.01)
 DELTA = 1e-6
