@@ -1,21 +1,15 @@
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import piqp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from tests.flows.solutions import check_solution, public
 
 import privroute as pr
-from privroute.errors import DemandError, InputError
 from privroute.flows import reference_assignment
 
 # System-optimal vehicle-minutes per hour, on which three independent codes agree at gap 1e-12.
@@ -27,11 +21,6 @@ ANCHORS = {
     ("ChicagoSketch", "affine"): 28_022_680.806921,
     ("ChicagoSketch", "bpr"): 17_953_267.628854,
 }
-
-
-def public(tntp: Path, name: str, latency: Any) -> tuple[pr.Network, pr.Demand]:
-    network = pr.read_tntp(tntp / f"{name}_net.tntp", latency=latency)
-    return network, pr.read_tntp_trips(tntp / f"{name}_trips.tntp", network, on_unreachable="drop")
 
 
 @pytest.mark.parametrize(("name", "latency"), ANCHORS)
@@ -68,35 +57,6 @@ def test_chicago_sketch_published_equilibrium_includes_distance_so_ours_is_bette
     assert solution.relative_gap <= 1e-8
     objective = float(network.latency.integral(theirs).sum())
     assert solution.objective < objective < solution.objective * 1.02
-
-
-def check_solution(network: pr.Network, demand: pr.Demand, solution: pr.Solution, *, equilibrium: bool) -> None:
-    """The evidence, computed again: flows, gap, objective, and shortest paths for pairs without demand."""
-    policy = solution.policy
-    flow = policy.link_flow(demand)
-    assert np.abs(flow - solution.link_flow).max() <= 1e-9 * max(flow.max(), 1e-300)
-    cost = network.latency.time(flow) if equilibrium else network.latency.marginal_cost(flow)
-    least = cheapest(network, policy.pairs, cost)
-    shortest = float(demand.rate_per_min @ least)
-    spent = float((flow - network.background_per_min) @ cost)
-    if shortest > 0:
-        assert spent / shortest - 1 == pytest.approx(solution.relative_gap, abs=1e-11)
-    idle = demand.rate_per_min == 0
-    assert policy.expected(cost)[idle] == pytest.approx(least[idle], rel=1e-6, abs=1e-9)
-    assert (np.diff(policy.pair_start)[idle] == 1).all()
-    objective = float(network.latency.integral(flow).sum()) if equilibrium else float(flow @ network.latency.time(flow))
-    assert solution.objective == pytest.approx(objective, rel=1e-9)
-
-
-def cheapest(network: pr.Network, pairs: pr.Pairs, cost: NDArray[np.float64]) -> NDArray[np.float64]:
-    priced = pr.Network(
-        network.tail,
-        network.head,
-        pr.Latency.affine(cost, network.capacity_per_min),
-        network.node_labels,
-        no_through=network.no_through,
-    )
-    return pr.free_flow_minutes(priced, pairs)
 
 
 def braess(bridge: bool) -> tuple[pr.Network, pr.Demand]:
@@ -266,201 +226,3 @@ def test_the_optimum_is_never_above_the_equilibrium(case: tuple[pr.Network, pr.D
     assert best <= selfish * (1 + 1e-9)
     if (network.background_per_min == 0).all():
         assert selfish <= best * (4 / 3) * (1 + 1e-9)  # the price of anarchy for affine latencies
-
-
-class TestCorners:
-    scenario = pr.sioux_falls()
-    network = scenario.network
-    demand = scenario.demand
-
-    def test_zero_demand_everywhere_gives_free_flow_paths(self) -> None:
-        solution = pr.solve_optimum(self.network, 0 * self.demand)
-        assert solution.status == "converged"
-        assert solution.total_travel_time == 0
-        expected = pr.free_flow_minutes(self.network, self.demand.pairs)
-        assert solution.policy.expected(self.network.free_flow_min) == pytest.approx(expected)
-
-    def test_demand_on_one_pair_only(self) -> None:
-        rates = np.zeros(len(self.demand.pairs))
-        rates[17] = 500.0
-        demand = pr.Demand(self.demand.pairs, rates)
-        solution = pr.solve_optimum(self.network, demand, gap=1e-11)
-        assert solution.relative_gap <= 1e-11
-        check_solution(self.network, demand, solution, equilibrium=False)
-
-    def test_a_single_link(self) -> None:
-        network = pr.Network([0], [1], pr.Latency.bpr([2.0], [10.0]), ["a", "b"])
-        solution = pr.solve_optimum(network, pr.Demand(pr.Pairs([0], [1]), [20.0]))
-        assert solution.total_travel_time == pytest.approx(20 * 2 * (1 + 0.15 * 16))
-        assert solution.policy.routes("a", "b")[0].links == (0,)
-
-    @pytest.mark.parametrize("capacity", [1e-3, 1e9])
-    def test_extreme_capacities(self, capacity: float) -> None:
-        network = pr.Network(
-            self.network.tail,
-            self.network.head,
-            pr.Latency.bpr(self.network.free_flow_min, np.where(np.arange(76) % 2, capacity, 300.0)),
-            self.network.node_labels,
-        )
-        solution = pr.solve_optimum(network, self.demand, gap=1e-10)
-        assert solution.relative_gap <= 1e-10, solution.message
-
-    def test_no_pairs_at_all(self) -> None:
-        solution = pr.solve_optimum(self.network, pr.Demand(pr.Pairs([], []), []))
-        assert solution.total_travel_time == 0
-        assert len(solution.policy.pairs) == 0
-
-    def test_unreachable_pairs_are_named(self) -> None:
-        network = pr.Network([0], [1], pr.Latency.bpr([2.0], [10.0]), ["a", "b"])
-        with pytest.raises(DemandError, match="no path leads from b to a"):
-            pr.solve_optimum(network, pr.Demand(pr.Pairs([0, 1], [1, 0]), [1.0, 0.0]))
-
-    def test_background_traffic_pushes_ours_aside(self) -> None:
-        network = pr.Network([0, 0], [1, 1], pr.Latency.affine([1.0, 1.0], 10.0), ["a", "b"], background_per_min=[8, 0])
-        demand = pr.Demand(pr.Pairs([0], [1]), [10.0])
-        solution = pr.solve_optimum(network, demand, gap=1e-12)
-        assert solution.link_flow == pytest.approx([9, 9])
-        assert solution.total_travel_time == pytest.approx(2 * 9 * 1.9)
-        assert [route.probability for route in solution.policy.routes("a", "b")] == pytest.approx([0.9, 0.1])
-
-    def test_a_warm_start_needs_fewer_iterations_and_changes_nothing(self) -> None:
-        first = pr.solve_optimum(self.network, self.demand, gap=1e-10)
-        again = pr.solve_optimum(self.network, self.demand, gap=1e-9, start=first)
-        assert again.iterations <= 2
-        nearby = pr.solve_optimum(self.network, 1.01 * self.demand, gap=1e-10, start=first.policy)
-        cold = pr.solve_optimum(self.network, 1.01 * self.demand, gap=1e-10)
-        assert nearby.total_travel_time == pytest.approx(cold.total_travel_time, rel=1e-9)
-        assert nearby.iterations <= cold.iterations
-
-    def test_a_warm_start_must_fit(self) -> None:
-        first = pr.solve_optimum(self.network, self.demand, gap=1e-4)
-        other = pr.Demand(pr.Pairs([0], [1]), [1.0])
-        with pytest.raises(DemandError, match="other pairs"):
-            pr.solve_optimum(self.network, other, start=first)
-        turned = pr.Network(self.network.head, self.network.tail, self.network.latency, self.network.node_labels)
-        with pytest.raises(DemandError, match="other links"):
-            pr.solve_optimum(turned, self.demand, start=first)
-
-    def test_limits_are_reported_honestly(self) -> None:
-        few = pr.solve_optimum(self.network, self.demand, gap=1e-12, max_iterations=1)
-        assert few.status == "iteration limit"
-        assert few.relative_gap > 1e-12
-        assert "raise max_iterations" in few.message
-        check_solution(self.network, self.demand, few, equilibrium=False)
-        hurried = pr.solve_optimum(self.network, self.demand, gap=1e-12, time_limit_s=0.0)
-        assert hurried.status == "time limit"
-        check_solution(self.network, self.demand, hurried, equilibrium=False)
-
-    def test_the_report_has_a_row_per_iteration(self) -> None:
-        solution = pr.solve_optimum(self.network, self.demand, gap=1e-9)
-        assert solution.report
-        gaps = [row.relative_gap for row in solution.report]
-        assert gaps[-1] <= 1e-9 < gaps[0]
-        seconds = [row.seconds for row in solution.report]
-        assert seconds == sorted(seconds)
-        assert solution.report[-1].objective == pytest.approx(solution.objective, rel=1e-8)
-
-    @pytest.mark.parametrize(
-        "options",
-        [
-            {"gap": -1.0},
-            {"gap": np.nan},
-            {"gap": "small"},
-            {"max_iterations": -1},
-            {"max_iterations": 2.5},
-            {"threads": 0},
-            {"time_limit_s": -1},
-        ],
-    )
-    def test_unusable_options_are_refused(self, options: dict[str, Any]) -> None:
-        with pytest.raises(InputError, match=next(iter(options))):
-            pr.solve_optimum(self.network, self.demand, **options)
-
-
-def test_progress_is_told_and_can_stop(tntp: Path) -> None:
-    network, demand = public(tntp, "ChicagoSketch", "affine")
-    seen: list[tuple[int, float, float]] = []
-
-    def stop_soon(iteration: int, gap: float, seconds: float) -> bool:
-        seen.append((iteration, gap, seconds))
-        return len(seen) < 2
-
-    solution = pr.solve_optimum(network, demand, gap=1e-12, progress=stop_soon)
-    assert solution.status == "interrupted"
-    assert len(seen) == 2
-    check_solution(network, demand, solution, equilibrium=False)
-
-
-def test_an_error_in_the_progress_function_reaches_the_caller(tntp: Path) -> None:
-    network, demand = public(tntp, "ChicagoSketch", "affine")
-
-    def fail(_iteration: int, _gap: float, _seconds: float) -> None:
-        raise RuntimeError("from the caller")
-
-    with pytest.raises(RuntimeError, match="from the caller"):
-        pr.solve_optimum(network, demand, gap=1e-12, progress=fail)
-
-
-def test_threads_change_nothing_not_even_a_bit(tntp: Path) -> None:
-    network, demand = public(tntp, "ChicagoSketch", "affine")
-    one, two = (pr.solve_optimum(network, demand, gap=1e-7, threads=threads) for threads in (1, 2))
-    assert one.policy == two.policy
-    assert np.array_equal(one.link_flow, two.link_flow)
-
-
-def grid(side: int, zones: int) -> tuple[pr.Network, pr.Demand]:
-    """A square street grid with zones spread over it and a demand that fills it."""
-    node = np.arange(side * side).reshape(side, side)
-    east, south = (node[:, :-1].ravel(), node[:, 1:].ravel()), (node[:-1].ravel(), node[1:].ravel())
-    tail = np.concatenate([east[0], east[1], south[0], south[1]])
-    head = np.concatenate([east[1], east[0], south[1], south[0]])
-    minutes = np.random.default_rng(1).uniform(0.5, 2.0, tail.size)
-    places = np.linspace(0, side * side - 1, zones).astype(int)
-    network = pr.Network(tail, head, pr.Latency.bpr(minutes, 100.0), range(side * side), zones=places)
-    pairs = pr.Pairs.of_zones(network)
-    return network, pr.Demand(pairs, np.random.default_rng(2).uniform(0, 1, len(pairs)))
-
-
-def test_ctrl_c_ends_one_long_call_and_other_threads_run_meanwhile() -> None:
-    """Alone the call takes minutes, since a gap of 0 is out of reach; interrupted it ends soon after the signal."""
-    network, demand = grid(50, 250)
-    ticks = 0
-    done = threading.Event()
-
-    def tick() -> None:
-        nonlocal ticks
-        while not done.is_set():
-            ticks += 1
-            time.sleep(0.01)
-            if ticks == 40:
-                os.kill(os.getpid(), signal.SIGINT)
-
-    ticker = threading.Thread(target=tick)
-    ticker.start()
-    start = time.monotonic()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            pr.solve_optimum(network, demand, gap=0.0, max_iterations=10**6)
-    finally:
-        done.set()
-        ticker.join()
-    assert ticks >= 40
-    assert time.monotonic() - start < 20
-
-
-def test_overflowing_costs_are_never_called_converged() -> None:
-    demand = pr.Demand(pr.Pairs([0], [1]), [1e5])
-    steep = pr.Network([0, 0], [1, 1], pr.Latency([1.0, 1.0], [1.0, 3.0], 0.15, 40.0), ["a", "b"])
-    tiny = pr.Network([0, 0], [1, 1], pr.Latency.affine([1.0, 1.0], 1e-300), ["a", "b"])
-    for network in (steep, tiny):
-        solution = pr.solve_optimum(network, demand)
-        assert solution.status == "stalled"
-        assert "overflow" in solution.message
-
-
-@pytest.mark.parametrize("change", [{"network": 3}, {"demand": None}, {"start": "there"}, {"threads": 2**40}])
-def test_arguments_of_the_wrong_kind_are_refused(change: dict[str, Any]) -> None:
-    scenario = pr.sioux_falls()
-    arguments: dict[str, Any] = {"network": scenario.network, "demand": scenario.demand} | change
-    with pytest.raises(InputError):
-        pr.solve_optimum(**arguments)
