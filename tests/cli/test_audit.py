@@ -17,7 +17,7 @@ def test_an_audit_goes_through_learn_and_gives_a_verdict(mechanism: str) -> None
     assert learn.call_count == 100
     assert "Passed" in done.out
     assert "cannot prove" in done.text
-    assert f"Mechanism {mechanism}, promised: epsilon 1, delta 1e-06" in done.out
+    assert f"Mechanism {mechanism}, promised: epsilon 4, delta 1e-06" in done.out
 
 
 def test_a_broken_promise_is_said_loudly_and_by_the_exit_code() -> None:

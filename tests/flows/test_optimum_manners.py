@@ -108,6 +108,8 @@ class TestCorners:
         seconds = [row.seconds for row in solution.report]
         assert seconds == sorted(seconds)
         assert solution.report[-1].objective == pytest.approx(solution.objective, rel=1e-8)
+        assert len(solution.report_text.splitlines()) == len(solution.report) + 1
+        assert repr(solution).startswith("Solution(converged at gap")
 
     @pytest.mark.parametrize(
         "options",

@@ -80,7 +80,7 @@ EpsilonOption = Annotated[
     float | None, typer.Option("--epsilon", help="How much may be revealed about one trip; 0.1 is strong.")
 ]
 DeltaOption = Annotated[
-    float | None, typer.Option("--delta", help="Slack of the promise, a probability; far below one over the trips.")
+    float | None, typer.Option("--delta", help="Slack of the promise, a small probability such as 1e-6.")
 ]
 FirstDayOption = Annotated[str | None, typer.Option("--from", metavar="DATE", help="First day, like 2026-03-02.")]
 LastDayOption = Annotated[str | None, typer.Option("--to", metavar="DATE", help="Last day, included.")]

@@ -14,6 +14,8 @@ from privroute.errors import GuaranteeError, InputError
 from privroute.network.checks import check_period
 from privroute.network.demand import check_expansion
 
+_USUAL_DELTA = 1e-4
+
 __all__ = ["learn"]
 
 
@@ -104,6 +106,8 @@ def _guarantee(
             "--epsilon and --delta are needed, for instance --epsilon 0.1 --delta 1e-6; privroute plan helps to choose"
         )
     guarantee = pr.Guarantee(epsilon=epsilon, delta=delta)
+    if guarantee.delta > _USUAL_DELTA:
+        warn(f"delta {guarantee.delta:g} is large: events rarer than that are not protected at all; 1e-6 is usual.")
     gaussian_scale(guarantee.epsilon, guarantee.delta, summed_counts_sensitivity(guarantee))
     return guarantee
 

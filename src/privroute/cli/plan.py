@@ -149,14 +149,15 @@ def _trips(scale: float) -> str:
 
 
 def _advice(found: "Plan") -> list[str]:
-    good = found.smallest_epsilon(_GOOD_PERCENT)
     free = min(found.without_data, key=lambda row: row.percent)
+    goal = min(_GOOD_PERCENT, free.percent)  # a policy that no data beat is not good, however near the optimum
+    good = found.smallest_epsilon(goal)
     useful = found.smallest_epsilon(free.percent)
     chance = found.smallest_epsilon(2 * found.without_noise_median)
     sentences = [
-        f"Epsilon {good:g} is the smallest of these whose policy is within {_GOOD_PERCENT:g} % of the optimum (median)."
+        f"Epsilon {good:g} is the smallest of these whose policy is within {percent(goal)} of the optimum (median)."
         if good is not None
-        else f"None of these comes within {_GOOD_PERCENT:g} % of the optimum (median): more days, larger zones or a "
+        else f"None of these comes within {percent(goal)} of the optimum (median): more days, larger zones or a "
         "larger epsilon would help."
     ]
     if good == found.rows[0].epsilon:

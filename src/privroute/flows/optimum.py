@@ -56,7 +56,7 @@ class ConvergenceRow:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Solution:
     """A policy for every pair, with the evidence of how good it is.
 
@@ -76,6 +76,20 @@ class Solution:
     iterations: int
     status: Status
     report: tuple[ConvergenceRow, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution({self.message}, {self.iterations} iterations, {self.total_travel_time:,.6g} vehicle-min per min)"
+        )
+
+    @property
+    def report_text(self) -> str:
+        """The convergence report as a table to print."""
+        lines = [f"{'iteration':>9} {'relative gap':>13} {'objective':>18} {'seconds':>9}"]
+        lines += [
+            f"{r.iteration:>9} {r.relative_gap:>13.3e} {r.objective:>18.10g} {r.seconds:>9.4f}" for r in self.report
+        ]
+        return "\n".join(lines)
 
     @property
     def message(self) -> str:

@@ -89,7 +89,7 @@ class Where:
         raise self.error(f"{what} {reason}")  # outside, so that the caught error and its contents are not kept
 
     def _shown(self, text: str) -> str:
-        return "not shown here" if self.private else _cut(text)
+        return "unusable (not shown)" if self.private else _cut(text)
 
 
 class Table:
@@ -117,7 +117,11 @@ class Table:
             raise FormatError(
                 self.source,
                 f"column {', '.join(missing)} is missing"
-                + ("; name the columns" if self.private else f"; the header has {_cut(', '.join(self.columns))}"),
+                + (
+                    f"; it needs {', '.join(names)}"
+                    if self.private
+                    else f"; the header has {_cut(', '.join(self.columns))}"
+                ),
                 line=1,
             )
 

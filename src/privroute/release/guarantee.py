@@ -22,7 +22,7 @@ class Guarantee:
         P[M(D) ∈ E] ≤ e^epsilon P[M(D') ∈ E] + delta     for all neighbours D, D' and every event E
 
     epsilon : > 0; no event is more than e^epsilon times as likely with one unit as without it, but for delta
-    delta : in (0, 1), a slack on probabilities; far below one over the number of trips
+    delta : in (0, 1), a slack on probabilities; small, such as 1e-6
     unit : "request": neighbours differ by one request more or less, on one day, for one pair
     """
 
