@@ -299,6 +299,16 @@ def test_certificates_are_frozen_and_complete() -> None:
     assert not replace(certificate, noise="seeded").private
 
 
+@pytest.mark.parametrize("statement", ["import privroute.serve", "import privroute.release.release"])
+def test_the_public_side_never_loads_the_private_side(statement: str) -> None:
+    script = f"import sys; {statement}; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    folders = ("history", "privacy", "mechanism", "evaluate", "experiments", "cli")
+    private = ("opendp", *(f"privroute.{name}" for name in folders))
+    assert statement.split()[1] in done.stdout.split()
+    assert not [name for name in done.stdout.split() if name.startswith(private)]
+
+
 def test_reading_a_release_never_loads_the_private_side(tmp_path: Path) -> None:
     RELEASE.save(tmp_path / "out")
     script = (
