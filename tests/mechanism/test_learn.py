@@ -316,14 +316,27 @@ def test_guarantees_that_promise_nothing_are_refused(values: dict[str, Any], mes
         ({"mechanism": pr.Daily(window=7)}, GuaranteeError),
     ],
 )
-def test_bad_input_is_refused_before_noise_is_drawn(change: dict[str, Any], error: type[Exception]) -> None:
+def test_bad_input_is_refused_before_anything_private_is_touched(
+    change: dict[str, Any], error: type[Exception]
+) -> None:
+    class Untouchable:
+        """Counts of which only the number of days, which is public, may be asked."""
+
+        def __len__(self) -> int:
+            return DAYS.days
+
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(f"private counts were touched ({name})")
+
     class Guarded(RecordingNoise):
         def add_integers(self, _values: NDArray[np.int64], _scale: float) -> NDArray[np.int64]:
             raise AssertionError("noise was drawn")
 
+    history = pr.DemandHistory(DAYS.pairs, DAYS.counts, period_min=60)
+    object.__setattr__(history, "counts", Untouchable())
     arguments: dict[str, Any] = {"network": NETWORK, "guarantee": PROMISE, "mechanism": "counts"} | change
     with pytest.raises(error):
-        learn_with_noise(arguments["network"], DAYS, arguments["guarantee"], arguments["mechanism"], Guarded())
+        learn_with_noise(arguments["network"], history, arguments["guarantee"], arguments["mechanism"], Guarded())
 
 
 def test_a_history_must_be_a_history() -> None:
