@@ -18,6 +18,7 @@ from tests.statistical.rates import EACH
 import privroute as pr
 from privroute.errors import DemandError, GuaranteeError, HistoryError
 from privroute.evaluate.seeded_noise import SeededNoise
+from privroute.mechanism import counts as counts_module
 from privroute.mechanism import learn as learn_module
 from privroute.mechanism.learn import learn_with_noise
 from privroute.policy.travel_time import total_travel_time
@@ -190,7 +191,7 @@ class TestPlantedBugs:
     def test_a_sensitivity_five_times_too_small_is_caught(
         self, mechanism: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(learn_module, "summed_counts_sensitivity", lambda _: 0.2)
+        monkeypatch.setattr(counts_module, "summed_counts_sensitivity", lambda _: 0.2)
         with pytest.raises(AssertionError):
             check_sensitivity(learn_with_noise, mechanism)
 
@@ -218,21 +219,25 @@ class TestPlantedBugs:
             del progress
             return pr.solve_optimum(network, raw[-1].mean, gap=options.gap).policy
 
-        monkeypatch.setattr(learn_module, "policy_from_counts", policy_from_raw)
+        monkeypatch.setattr(counts_module, "policy_from_counts", policy_from_raw)
         with pytest.raises(AssertionError):
             check_isolation(leaky, mechanism, tmp_path)
 
     def test_counts_in_the_certificate_are_caught(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        right = learn_module._certificate
+        right, raw = learn_module._certificate, []
 
-        def telling(history: pr.DemandHistory, *rest: Any) -> pr.Certificate:
-            certificate = right(history, *rest)
-            object.__setattr__(certificate, "budget", f"days with requests: {np.count_nonzero(history.counts > 2500)}")
+        def leaky(network: pr.Network, history: pr.DemandHistory, *rest: Any) -> pr.Release:
+            raw.append(history)
+            return learn_with_noise(network, history, *rest)
+
+        def telling(*arguments: Any) -> pr.Certificate:
+            certificate = right(*arguments)
+            object.__setattr__(certificate, "budget", f"large counts: {np.count_nonzero(raw[-1].counts > 2500)}")
             return certificate
 
         monkeypatch.setattr(learn_module, "_certificate", telling)
         with pytest.raises(AssertionError):
-            check_isolation(learn_with_noise, "counts", tmp_path)
+            check_isolation(leaky, "counts", tmp_path)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -11,6 +11,7 @@ import numpy as np
 
 from privroute.errors import HistoryError
 from privroute.history.dates import DayRange, check_dates, days_between
+from privroute.history.frame import Frame
 from privroute.network.checks import Remade, as_array, check_period, check_type, freeze
 from privroute.network.demand import Demand, check_expansion
 from privroute.network.network import Network
@@ -117,6 +118,11 @@ class DemandHistory(Remade):
         return len(self.counts)
 
     @property
+    def frame(self) -> Frame:
+        """Everything public of this history."""
+        return Frame(self.pairs, self.days, self.period_min, self.expansion, self.dates, self.simulated)
+
+    @property
     def mean(self) -> Demand:
         """PRIVATE. The mean demand Λ̄ = expansion · Σ_days counts / (N T), vehicles per minute."""
         observed = self.counts.sum(axis=0) / (self.days * self.period_min)
@@ -125,10 +131,7 @@ class DemandHistory(Remade):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DemandHistory):
             return NotImplemented
-        public = ("pairs", "period_min", "dates", "expansion", "simulated")
-        return all(getattr(self, name) == getattr(other, name) for name in public) and np.array_equal(
-            self.counts, other.counts
-        )
+        return self.frame == other.frame and np.array_equal(self.counts, other.counts)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -1,12 +1,13 @@
 """The `counts` and `daily` mechanisms: noise on integers, and everything after it as post-processing.
 
 The private phase is one function each, `noisy_total` and `noisy_days`; they alone see a history, and they return
-integers with noise. `policy_from_counts` sees those integers and public data only, so whatever it does (fit, solve,
-stop early) reveals nothing more. Proofs: docs/proofs/counts.md and docs/proofs/daily.md.
+integers with noise. `publish_total` and `publish_days` see those integers and public data only, so whatever they do
+(fit, solve, stop early) reveals nothing more. Proofs: docs/proofs/counts.md and docs/proofs/daily.md.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING
 
@@ -15,52 +16,105 @@ import numpy as np
 from privroute.flows.optimum import solve_optimum
 from privroute.mechanism.gravity import GravityModel
 from privroute.mechanism.nonnegative import nonnegative_counts
+from privroute.mechanism.steps import Published, Steps
 from privroute.network.demand import Demand
+from privroute.privacy.sensitivity import summed_counts_sensitivity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.history.demand_history import DemandHistory
+    from privroute.history.frame import Frame
     from privroute.mechanism.options import Counts, Daily
+    from privroute.mechanism.promise import Promise
     from privroute.network.network import Network
-    from privroute.network.pairs import Pairs
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.privacy.noise import Noise
+    from privroute.release.guarantee import Guarantee
 
-__all__ = ["demand_from_counts", "noisy_days", "noisy_total", "policy_from_counts"]
+__all__ = ["COUNTS", "DAILY", "demand_from_counts", "noisy_days", "noisy_total", "policy_from_counts"]
 
 
-def noisy_total(history: DemandHistory, scale: float, noise: Noise) -> NDArray[np.int64]:
+def sensitivity(network: Network, frame: Frame, guarantee: Guarantee, options: Counts | Daily) -> float:
+    """ℓ2 sensitivity of the summed counts, and of the stacked daily counts."""
+    del network, frame, options  # the bound needs none of them
+    return summed_counts_sensitivity(guarantee)
+
+
+def noisy_total(
+    network: Network, history: DemandHistory, options: Counts, promise: Promise, noise: Noise
+) -> NDArray[np.int64]:
     """Σ_days counts + discrete Gaussian: (pairs,) integers. docs/proofs/counts.md, Theorem 1."""
-    return noise.add_integers(history.counts.sum(axis=0, dtype=np.int64), scale)
+    del network, options
+    return noise.add_integers(history.counts.sum(axis=0, dtype=np.int64), promise.scale)
 
 
-def noisy_days(history: DemandHistory, scale: float, noise: Noise) -> NDArray[np.int64]:
+def noisy_days(
+    network: Network, history: DemandHistory, options: Daily, promise: Promise, noise: Noise
+) -> NDArray[np.int64]:
     """Each day's counts + its own discrete Gaussian: (days, pairs) integers. docs/proofs/daily.md, Theorem 1.
 
     All entries are drawn in one call: one Gaussian on the stacked vector, of which a request changes one entry.
     """
-    return noise.add_integers(history.counts.ravel(), scale).reshape(history.counts.shape)
+    del network, options
+    return noise.add_integers(history.counts.ravel(), promise.scale).reshape(history.counts.shape)
+
+
+def publish_total(
+    network: Network, frame: Frame, options: Counts, promise: Promise, noisy: NDArray[np.int64], progress: bool
+) -> Published:
+    """Policy and demand of the noisy sum over all days."""
+    return _publish(network, frame, options, noisy, scale=promise.scale, days=frame.days, progress=progress)
+
+
+def publish_days(
+    network: Network, frame: Frame, options: Daily, promise: Promise, noisy: NDArray[np.int64], progress: bool
+) -> Published:
+    """Policy and demand of the last `window` noisy days, summed without clipping, so that their noise averages out."""
+    window = min(options.window or frame.days, frame.days)
+    total = noisy[-window:].sum(axis=0)
+    return _publish(
+        network, frame, options, total, scale=promise.scale * math.sqrt(window), days=window, progress=progress
+    )
+
+
+COUNTS = Steps(sensitivity, noisy_total, publish_total)
+DAILY = Steps(sensitivity, noisy_days, publish_days)
+
+
+def _publish(
+    network: Network,
+    frame: Frame,
+    options: Counts | Daily,
+    noisy: NDArray[np.int64],
+    *,
+    scale: float,
+    days: int,
+    progress: bool,
+) -> Published:
+    demand = demand_from_counts(network, frame, noisy, options, scale=scale, days=days)
+    policy = policy_from_counts(network, demand, options, progress=progress)
+    noisy.flags.writeable = False
+    return Published(policy, demand, noisy)
 
 
 def demand_from_counts(
     network: Network,
-    pairs: Pairs,
+    frame: Frame,
     noisy: NDArray[np.int64],
     options: Counts | Daily,
     *,
     scale: float,
     days: int,
-    period_min: float,
-    expansion: float,
 ) -> Demand:
     """Demand of the whole traffic from summed noisy counts: non-negative, per minute, expanded. Post-processing.
 
     scale : of the noise in the sum
+    days : over which the counts were summed
     """
-    model = GravityModel.of(network, pairs)
+    model = GravityModel.of(network, frame.pairs)
     counts = nonnegative_counts(model, noisy, scale, bins=options.bins, smallest_bin=options.smallest_bin)
-    return Demand.from_observed(pairs, counts / (days * period_min), expansion=expansion)
+    return Demand.from_observed(frame.pairs, counts / (days * frame.period_min), expansion=frame.expansion)
 
 
 def policy_from_counts(network: Network, demand: Demand, options: Counts | Daily, *, progress: bool) -> RoutingPolicy:

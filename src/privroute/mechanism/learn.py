@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -11,20 +10,22 @@ from typing import TYPE_CHECKING
 from privroute.errors import DemandError, GuaranteeError, HistoryError
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
-from privroute.mechanism.counts import demand_from_counts, noisy_days, noisy_total, policy_from_counts
-from privroute.mechanism.options import Daily, Mechanism, Unprotected, as_mechanism
+from privroute.mechanism.counts import COUNTS, DAILY
+from privroute.mechanism.options import Counts, Daily, Mechanism, Unprotected, as_mechanism
+from privroute.mechanism.promise import Promise
 from privroute.network.network import Network
-from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale
 from privroute.privacy.noise import Noise, OpenDPNoise
-from privroute.privacy.sensitivity import summed_counts_sensitivity
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.guarantee import Guarantee
 from privroute.release.release import Release
 
 if TYPE_CHECKING:
-    from privroute.policy.routing_policy import RoutingPolicy
+    from privroute.history.frame import Frame
+    from privroute.mechanism.steps import Steps
 
 __all__ = ["learn", "learn_with_noise"]
+
+_STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY}
 
 
 def learn(
@@ -58,73 +59,41 @@ def learn_with_noise(
     """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
     chosen = as_mechanism(mechanism)
     _check(network, history, guarantee, chosen)
+    frame = history.frame
     if isinstance(chosen, Unprotected):
-        return _unprotected(network, history, chosen, progress)
+        policy = solve_optimum(network, history.mean, gap=chosen.gap, progress=progress).policy
+        return Release(policy, _certificate(frame, chosen, None, None))
     if guarantee is None:
         raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
-    sensitivity = summed_counts_sensitivity(guarantee)
-    scale = gaussian_scale(guarantee.epsilon, guarantee.delta, sensitivity)
-    if isinstance(chosen, Daily):
-        window = min(chosen.window or history.days, history.days)
-        noisy = noisy_days(history, scale, noise)[-window:].sum(axis=0)
-        scale_of_sum = scale * math.sqrt(window)
-    else:
-        window = history.days
-        noisy = noisy_total(history, scale, noise)
-        scale_of_sum = scale
+    steps = _STEPS[type(chosen)]
+    promise = Promise.of(guarantee, steps.sensitivity(network, frame, guarantee, chosen))
+    # Everything above is public. A charge to a budget belongs here, before the first private number is read.
+    noisy = steps.perturb(network, history, chosen, promise, noise)
     # From here on only `noisy` and public data: post-processing.
-    demand = demand_from_counts(
-        network,
-        history.pairs,
-        noisy,
-        chosen,
-        scale=scale_of_sum,
-        days=window,
-        period_min=history.period_min,
-        expansion=history.expansion,
-    )
-    policy = policy_from_counts(network, demand, chosen, progress=progress)
-    certificate = _certificate(history, chosen, noise, guarantee, sensitivity, scale)
-    noisy.flags.writeable = False
-    return Release(policy, certificate, demand, noisy)
+    made = steps.publish(network, frame, chosen, promise, noisy, progress)
+    certificate = _certificate(frame, chosen, noise, promise)
+    return Release(made.policy, certificate, made.demand, made.noisy_counts)
 
 
-def _unprotected(network: Network, history: DemandHistory, chosen: Unprotected, progress: bool) -> Release:
-    policy: RoutingPolicy = solve_optimum(network, history.mean, gap=chosen.gap, progress=progress).policy
-    return Release(policy, _certificate(history, chosen, None, None, None, None))
-
-
-def _certificate(
-    history: DemandHistory,
-    chosen: Mechanism,
-    noise: Noise | None,
-    guarantee: Guarantee | None,
-    sensitivity: float | None,
-    scale: float | None,
-) -> Certificate:
+def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promise | None) -> Certificate:
     """Only what is public: options, frame, and what OpenDP's maps say of the scale that was used."""
-    rho = epsilon = None
-    if guarantee is not None and sensitivity is not None and scale is not None:
-        rho = gaussian_rho(scale, sensitivity)
-        epsilon = gaussian_epsilon(scale, sensitivity, guarantee.delta)
-        if epsilon > guarantee.epsilon:
-            raise GuaranteeError("the noise is smaller than the guarantee needs; nothing is released")
-    dates = history.dates
+    guarantee = None if promise is None else promise.guarantee
+    dates = frame.dates
     return Certificate(
-        epsilon=None if guarantee is None or noise is None else guarantee.epsilon,
-        delta=None if guarantee is None or noise is None else guarantee.delta,
-        rho=rho,
+        epsilon=None if guarantee is None else guarantee.epsilon,
+        delta=None if guarantee is None else guarantee.delta,
+        rho=None if promise is None else promise.rho,
         unit="request" if guarantee is None else guarantee.unit,
         adjacency=ADJACENCY["request"],
         mechanism=chosen.name,
         options=asdict(chosen),
-        sensitivity=sensitivity,
-        noise_scale=scale,
-        data="simulated" if history.simulated else "trips",
+        sensitivity=None if promise is None else promise.sensitivity,
+        noise_scale=None if promise is None else promise.scale,
+        data="simulated" if frame.simulated else "trips",
         noise=_kind(noise),
-        days=history.days,
-        period_min=history.period_min,
-        expansion=history.expansion,
+        days=frame.days,
+        period_min=frame.period_min,
+        expansion=frame.expansion,
         first_date=None if dates is None else dates[0].isoformat(),
         last_date=None if dates is None else dates[-1].isoformat(),
         versions=dict(_versions()),

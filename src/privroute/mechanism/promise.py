@@ -1,0 +1,35 @@
+"""What a release will promise: fixed from public numbers before anything private is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privroute.errors import GuaranteeError
+from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale
+
+if TYPE_CHECKING:
+    from privroute.release.guarantee import Guarantee
+
+__all__ = ["Promise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A guarantee, the proved ℓ2 sensitivity of what is perturbed, and the noise that keeps one for the other.
+
+    scale : of the discrete Gaussian; rho : what OpenDP's map says of it. A ledger charges rho.
+    """
+
+    guarantee: Guarantee
+    sensitivity: float
+    scale: float
+    rho: float
+
+    @classmethod
+    def of(cls, guarantee: Guarantee, sensitivity: float) -> Promise:
+        """The smallest noise whose map is within the guarantee; the map is read once more and decides."""
+        scale = gaussian_scale(guarantee.epsilon, guarantee.delta, sensitivity)
+        if gaussian_epsilon(scale, sensitivity, guarantee.delta) > guarantee.epsilon:
+            raise GuaranteeError("the noise is smaller than the guarantee needs; nothing is released")
+        return cls(guarantee, sensitivity, scale, gaussian_rho(scale, sensitivity))
