@@ -5,14 +5,14 @@ from typing import Annotated
 import typer
 
 import privroute as pr
-from privroute.cli import inputs
+from privroute.cli.mechanisms import MechanismName
 from privroute.cli.terminal import bar, line, say, warn
 
 __all__ = ["audit"]
 
 
 def audit(
-    mechanism: Annotated[inputs.MechanismName, typer.Option(help="The mechanism to test.")] = "counts",
+    mechanism: Annotated[MechanismName, typer.Option(help="The mechanism to test.")] = "counts",
     epsilon: Annotated[
         float, typer.Option(help="The epsilon it promises; a few thousand runs see little below 3.")
     ] = 4.0,
@@ -25,12 +25,15 @@ def audit(
     Leaves with exit code 1 if the releases contradict the promise.
     """
     from privroute.evaluate.audit import audit as run_audit  # noqa: PLC0415 - the private side
+    from privroute.evaluate.audit import worst_case  # noqa: PLC0415
 
     promise = pr.Guarantee(epsilon=epsilon, delta=delta)
+    chosen, data = worst_case(mechanism)
     with bar(f"Releasing with {mechanism}", runs) as done:
         found = run_audit(
-            lambda network, history: pr.learn(network, history, promise, mechanism),
+            lambda network, history: pr.learn(network, history, promise, chosen),
             promise,
+            data=data,
             runs=runs,
             false_alarm=false_alarm,
             progress=done,
@@ -49,7 +52,8 @@ def audit(
     line("Passed: nothing contradicts the promise.", style="bold green")
     say(
         "One data set has a single trip between two zones that nobody else travels between, the other one has not; "
-        "whoever looks at the released count of that pair tells them apart no better than promised. A test like this "
+        "whoever looks at the released count of that pair, or at its released routes, tells them apart no better than "
+        "promised. A test like this "
         "finds gross faults, such as too little noise; it cannot prove that there are none, and its bound is far below "
         "the truth where runs are few. The proof is in docs/proofs."
     )
