@@ -197,7 +197,7 @@ class TestErrorsOfTheSolvers:
     COUNTS = np.array([[3, 1], [2, 2], [0, 4]])
 
     def moved_by_errors(self, monkeypatch: pytest.MonkeyPatch, size: float) -> tuple[float, float]:
-        """An adversary shifts every projection by `size`, one way or the other, besides one request; what is declared."""
+        """An adversary shifts every projection by `size`, one way or the other, besides one request."""
         results = []
         for sign, counts in ((1.0, self.COUNTS), (-1.0, self.COUNTS + [[0, 0], [0, 0], [1, 0]])):
 

@@ -103,8 +103,8 @@ def step_sizes(alpha: float, beta: float, days: int) -> NDArray[np.float64]:
 
 
 def contraction(steps: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    """(days,) Π_{k > t} (1 − η_k α): what is left at the end of a difference made on day t."""
-    factors = 1.0 - steps * alpha
+    """(days,) Π_{k > t} (1 − η_k α), rounded upwards: what is left at the end of a difference made on day t."""
+    factors = 1.0 - steps * alpha + 16 * _U
     return np.append(np.cumprod(factors[:0:-1])[::-1], 1.0)
 
 
@@ -128,7 +128,7 @@ def sgd_sensitivity(
 
     Proof: docs/proofs/sgd.md, Theorem 1.
     """
-    if not (steps.size and np.all((steps > 0) & (steps <= 2.0 / (bounds.alpha + bounds.beta)))):
+    if not (steps.size and np.all((steps > 0) & (steps <= (2.0 + 8 * _U) / (bounds.alpha + bounds.beta)))):
         raise GuaranteeError("a step size is not positive or above 2/(alpha + beta): the sensitivity is not proved")
     left = contraction(steps, bounds.alpha)
     moved = bounds.change * (request + 4 * _U * cap) * float((steps * left).max())
