@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.statistical.rates import EACH
 
 import privroute as pr
@@ -17,14 +18,13 @@ from privroute.evaluate import audit
 from privroute.evaluate.attack import (
     Attack,
     Neighbours,
-    NoNoise,
+    answer_without_noise,
     attack_flows,
     attack_releases,
     net_inflow,
     rare_trip,
 )
 from privroute.evaluate.audit import clopper_pearson
-from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.theory import accuracy_limit
 from privroute.privacy import noise
 from privroute.privacy.calibration import gaussian_scale
@@ -47,7 +47,7 @@ def attack(mechanism: str, epsilon: float, *, trials: int = TRIALS) -> Attack:
     promise = pr.Guarantee(epsilon, 1e-6)
     return attack_releases(
         partial(pr.learn, network, guarantee=promise, mechanism=mechanism),
-        partial(learn_with_noise, network, guarantee=promise, mechanism=mechanism, noise=NoNoise()),
+        partial(answer_without_noise, network, guarantee=promise, mechanism=mechanism),
         case,
         promise,
         trials=trials,
@@ -88,7 +88,8 @@ def test_background_traffic_does_not_hide_the_trip(history: pr.DemandHistory) ->
 def test_a_policy_without_noise_gives_the_trip_away_too(history: pr.DemandHistory) -> None:
     network = pr.sioux_falls().network
     learn = partial(pr.learn, network, mechanism="none")
-    found = attack_releases(learn, learn, rare_trip(history, 5), None, trials=60, calibration=1)
+    answer = partial(answer_without_noise, network, guarantee=None, mechanism="none")
+    found = attack_releases(learn, answer, rare_trip(history, 5), None, trials=60, calibration=1)
     assert found.accuracy == 1.0
     assert found.limit is None
     assert found.passed
@@ -107,7 +108,7 @@ def test_the_release_on_sioux_falls_faces_the_same_adversary(history: pr.DemandH
     network, promise = pr.sioux_falls().network, pr.Guarantee(0.1, 1e-6)
     found = attack_releases(
         partial(pr.learn, network, guarantee=promise),
-        partial(learn_with_noise, network, guarantee=promise, mechanism="counts", noise=NoNoise()),
+        partial(answer_without_noise, network, guarantee=promise, mechanism="counts"),
         rare_trip(history, 0, day=49),
         promise,
         trials=100,
@@ -146,13 +147,13 @@ class NoisyPolicy:
         self.network, self.scale = network, scale
         self.chance = np.random.default_rng(seed)
 
-    def flows(self, history: pr.DemandHistory) -> np.ndarray:
-        return pr.minimise_regularised(self.network, history.mean, 0.01, tolerance=1e-9).flows
+    def answer(self, history: pr.DemandHistory) -> NDArray[np.float64]:
+        return pr.minimise_regularised(self.network, history.mean, 0.01, tolerance=1e-9).flows.ravel()
 
     def __call__(self, history: pr.DemandHistory) -> pr.Release:
-        flows = self.flows(history)
+        flows = self.answer(history)
         noisy = flows + self.scale * self.chance.standard_normal(flows.shape)
-        projected = pr.project(self.network, history.pairs, noisy).flows
+        projected = pr.project(self.network, history.pairs, noisy.reshape(len(history.pairs), -1)).flows
         exact = pr.learn(self.network, history, mechanism="none")
         return dataclasses.replace(exact, policy=pr.decompose(self.network, history.pairs, projected))
 
@@ -162,11 +163,11 @@ def test_a_policy_is_attacked_along_the_line_between_the_two_answers(too_small: 
     """Whatever a mechanism publishes can be plugged in; with the right noise it passes, with a twentieth of it not."""
     network, case = small_case()
     promise = pr.Guarantee(0.5, 1e-3)
-    quiet = NoisyPolicy(network, 0.0)
-    moved = float(np.linalg.norm(quiet.flows(case.with_one) - quiet.flows(case.without)))
+    answer = NoisyPolicy(network, 0.0).answer
+    moved = float(np.linalg.norm(answer(case.with_one) - answer(case.without)))
     scale = gaussian_scale(promise.epsilon, promise.delta, 1.0) * moved / too_small
     found = attack_releases(
-        NoisyPolicy(network, scale), quiet, case, promise, trials=400, calibration=50, false_alarm=EACH
+        NoisyPolicy(network, scale), answer, case, promise, trials=400, calibration=50, false_alarm=EACH
     )
     assert found.passed == (too_small == 1)
 
@@ -219,4 +220,4 @@ def test_bad_input_is_refused(history: pr.DemandHistory) -> None:
         rare_trip(history, 552)
     learn = partial(pr.learn, network, mechanism="none")
     with pytest.raises(InputError, match="calibration"):
-        attack_releases(learn, learn, rare_trip(history, 0), None, calibration=0)
+        attack_releases(learn, lambda _: np.zeros(1), rare_trip(history, 0), None, calibration=0)

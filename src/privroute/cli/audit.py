@@ -95,8 +95,12 @@ def audit(
 def _attack(
     mechanism: inputs.MechanismName, promise: pr.Guarantee, trials: int, alarm: float, *, as_json: bool
 ) -> None:
-    from privroute.evaluate.attack import NoNoise, attack_flows, attack_releases, rare_trip  # noqa: PLC0415
-    from privroute.mechanism.learn import learn_with_noise  # noqa: PLC0415 - the private side
+    from privroute.evaluate.attack import (  # noqa: PLC0415 - the private side
+        answer_without_noise,
+        attack_flows,
+        attack_releases,
+        rare_trip,
+    )
 
     scenario = pr.sioux_falls()
     network = scenario.network
@@ -109,7 +113,7 @@ def _attack(
             found.append(
                 attack_releases(
                     partial(pr.learn, network, guarantee=promised, mechanism=name),
-                    partial(learn_with_noise, network, guarantee=promised, mechanism=name, noise=NoNoise()),
+                    partial(answer_without_noise, network, guarantee=promised, mechanism=name),
                     case,
                     promised,
                     trials=trials,

@@ -9,14 +9,14 @@ theorem's. Whatever solves the standard problem conserves flow at d but for the 
 is 0 without the trip and 1 with it, to rounding. If nobody else travels to or from d the known part is zero, and the
 adversary needs to know nothing else at all.
 
-Against a release the same adversary runs the mechanism without its noise on both neighbours D and D', and looks at
-where the release lies on the line between the two answers,
+Against a release the same adversary computes what the mechanism answers for both neighbours D and D' before it adds
+noise, q(D) and q(D'), and looks at where the release lies on the line between the two,
 
-    ⟨φ(release) − φ(D), φ(D') − φ(D)⟩ / ‖φ(D') − φ(D)‖²,
+    ⟨φ(release) − q(D), q(D') − q(D)⟩ / ‖q(D') − q(D)‖²,
 
-φ being the released counts or, where there are none, the unit flows of the policy. For Gaussian noise on φ the
-likelihood ratio rises along this line, so no rule does better. What happens after the noise, such as a projection,
-may shift it: the threshold is calibrated on releases that the adversary makes by itself.
+φ being the released counts or, where there are none, the unit flows of the policy. For Gaussian noise on q the
+likelihood ratio rises along this line, so no rule does better while φ = q + noise, as for counts. What follows the
+noise, such as a projection, shifts φ: the threshold is calibrated on releases that the adversary makes by itself.
 
 (epsilon, delta)-privacy caps how often any rule is right at (e^epsilon + delta)/(1 + e^epsilon).
 """
@@ -32,6 +32,7 @@ from privroute.errors import InputError
 from privroute.evaluate.audit import clopper_pearson
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
+from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.theory import accuracy_limit, least_delta
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.flows.optimum import Solution
+    from privroute.mechanism.options import Mechanism
     from privroute.network.demand import Demand
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
@@ -47,7 +49,15 @@ if TYPE_CHECKING:
     from privroute.release.guarantee import Guarantee
     from privroute.release.release import Release
 
-__all__ = ["Attack", "Neighbours", "NoNoise", "attack_flows", "attack_releases", "net_inflow", "rare_trip"]
+__all__ = [
+    "Attack",
+    "Neighbours",
+    "answer_without_noise",
+    "attack_flows",
+    "attack_releases",
+    "net_inflow",
+    "rare_trip",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +78,8 @@ class Attack:
 
     published : what it saw
     present : (trials,) whether the trip was in the data
-    evidence : (trials,) what the adversary computed: 0 is what the data without the trip give, 1 those with it
+    evidence : (trials,) what the adversary computed; of flows and counts the data without the trip give 0 but for
+        noise and those with it 1, of unit flows larger values speak for the trip
     threshold : from here on the adversary says that the trip was there
     limit : how often a rule can be right if the guarantee holds; None where nothing was promised
     false_alarm : each confidence limit is wrong with at most this probability
@@ -151,17 +162,38 @@ class Attack:
         }
 
 
-class NoNoise:
-    """No noise at all, for an adversary that runs a mechanism by itself; certificates made with it say not private."""
+class _Overheard:
+    """Noise that is none, and remembers what it was given, for an adversary that runs a mechanism by itself."""
+
+    def __init__(self) -> None:
+        self.values: list[NDArray[np.int64]] = []
 
     @property
     def kind(self) -> NoiseKind:
-        """As for everything that OpenDP did not draw."""
+        """As for everything that OpenDP did not draw: not private."""
         return "seeded"
 
-    def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:  # noqa: ARG002 - Noise
+    def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:  # noqa: ARG002 - no noise
         """Return a copy of the values."""
+        self.values.append(values.copy())
         return values.copy()
+
+
+def answer_without_noise(
+    network: Network, history: DemandHistory, guarantee: Guarantee | None, mechanism: str | Mechanism
+) -> NDArray[np.float64]:
+    """What a mechanism would release of a history if it added no noise, one entry for each entry that is looked at.
+
+    Counts are released as they are with their noise. Flows are projected after it, and may be pushed onto fastest paths
+    where both neighbours look the same: of them the adversary takes what the noise would have been added to.
+    """
+    overheard = _Overheard()
+    release = learn_with_noise(network, history, guarantee, mechanism, overheard)
+    shown = _seen(release)
+    if release.noisy_counts is None and overheard.values:
+        before = np.concatenate(overheard.values).astype(np.float64)
+        return before if before.size == shown.size else shown
+    return shown
 
 
 def rare_trip(history: DemandHistory, pair: int, *, day: int = 0, rare: bool = True) -> Neighbours:
@@ -234,7 +266,7 @@ def attack_flows(
 
 def attack_releases(
     learn: Callable[[DemandHistory], Release],
-    imitate: Callable[[DemandHistory], Release],
+    answer: Callable[[DemandHistory], NDArray[np.float64]],
     case: Neighbours,
     guarantee: Guarantee | None,
     *,
@@ -244,10 +276,11 @@ def attack_releases(
     seed: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Attack:
-    """Attack releases of the neighbours `case` by the best linear rule.
+    """Attack releases of the neighbours `case` along the line between their answers without noise.
 
     learn : the curator, e.g. lambda h: privroute.learn(network, h, guarantee); its noise is what is attacked
-    imitate : the same without noise, e.g. with `learn_with_noise` and `NoNoise()`; gives the adversary its direction
+    answer : what the adversary computes of a history by itself, e.g. `answer_without_noise` of the same mechanism:
+        (pairs,) counts, or the unit flows of all pairs in one row where the release has no counts
     guarantee : what is promised, None where nothing is
     calibration : releases of each neighbour that the adversary makes to set its threshold, apart from the trials
     progress : called with the number of releases made, of trials + 2 · calibration
@@ -255,8 +288,8 @@ def attack_releases(
     _check(trials, false_alarm, seed)
     if calibration < 1:
         raise InputError(f"calibration is {calibration}; pass at least 1 release of each data set")
-    without = _features(imitate(case.without))
-    direction = _features(imitate(case.with_one)) - without
+    without = answer(case.without)
+    direction = answer(case.with_one) - without
     length = float(direction @ direction)
     if length > 0:  # else the trip changes nothing, even without noise, and every answer is a guess
         direction /= length
@@ -264,7 +297,7 @@ def attack_releases(
 
     def evidence(history: DemandHistory) -> float:
         nonlocal done
-        value = float((_features(learn(history)) - without) @ direction)
+        value = float((_seen(learn(history)) - without) @ direction)
         done += 1
         if progress is not None:
             progress(done)
@@ -283,8 +316,8 @@ def attack_releases(
     )
 
 
-def _features(release: Release) -> NDArray[np.float64]:
-    """What the noise was added to, as far as the release shows it: counts, else the unit flows of all pairs."""
+def _seen(release: Release) -> NDArray[np.float64]:
+    """What the adversary looks at: the released counts, else the unit flows of all pairs in one row."""
     if release.noisy_counts is not None:
         return release.noisy_counts.astype(np.float64)
     policy = release.policy
