@@ -47,7 +47,8 @@ def audit(
     """
     if attack:
         promise = pr.Guarantee(epsilon=0.1 if epsilon is None else epsilon, delta=delta)
-        _attack(mechanism, promise, runs or 1000, false_alarm, as_json=as_json)
+        trials = runs or 1000
+        _attack(mechanism, promise, trials + trials % 2, false_alarm, as_json=as_json)
         return
     from privroute.evaluate.audit import audit as run_audit  # noqa: PLC0415 - the private side
 

@@ -1,8 +1,9 @@
 """The attack of the paper's Theorem 1, which tells whether one rare trip was in the data.
 
-Neighbours differ in one request from o to d, and a fair coin decides which of them is published from. The adversary
-knows everything but the coin: network, pairs, days, all other trips and the mechanism. Against flows the rule is the
-theorem's. Whatever solves the standard problem conserves flow at d but for the trips that begin or end there, so
+Neighbours differ in one request from o to d, and a fair coin decides which of them is published from: half of the
+trials have the trip, in random order. The adversary knows everything but the coin: network, pairs, days, all other
+trips and the mechanism. Against flows the rule is the theorem's. Whatever solves the standard problem conserves flow at
+d but for the trips that begin or end there, so
 
     (net flow into d  −  what the known trips bring)  /  (what one request brings)
 
@@ -10,12 +11,12 @@ is 0 without the trip and 1 with it, to rounding. If nobody else travels to or f
 adversary needs to know nothing else at all.
 
 Against a release the same adversary computes what the mechanism answers for both neighbours D and D' before it adds
-noise, q(D) and q(D'), and looks at where the release lies on the line between the two,
+noise, q(D) and q(D'), and looks at how far the release lies in the direction from one to the other,
 
-    ⟨φ(release) − q(D), q(D') − q(D)⟩ / ‖q(D') − q(D)‖²,
+    ⟨φ(release), q(D') − q(D)⟩ / ‖q(D') − q(D)‖,
 
 φ being the released counts or, where there are none, the unit flows of the policy. For Gaussian noise on q the
-likelihood ratio rises along this line, so no rule does better while φ = q + noise, as for counts. What follows the
+likelihood ratio rises in this direction, so no rule does better while φ = q + noise, as for counts. What follows the
 noise, such as a projection, shifts φ: the threshold is calibrated on releases that the adversary makes by itself.
 
 (epsilon, delta)-privacy caps how often any rule is right at (e^epsilon + delta)/(1 + e^epsilon).
@@ -78,8 +79,8 @@ class Attack:
 
     published : what it saw
     present : (trials,) whether the trip was in the data
-    evidence : (trials,) what the adversary computed; of flows and counts the data without the trip give 0 but for
-        noise and those with it 1, of unit flows larger values speak for the trip
+    evidence : (trials,) what the adversary computed; larger values speak for the trip. Of published flows it is 0
+        without the trip and 1 with it, of released counts the count of the trip's pair
     threshold : from here on the adversary says that the trip was there
     limit : how often a rule can be right if the guarantee holds; None where nothing was promised
     false_alarm : each confidence limit is wrong with at most this probability
@@ -94,7 +95,7 @@ class Attack:
 
     @property
     def trials(self) -> int:
-        """How many coins were tossed."""
+        """How often the adversary was asked."""
         return self.present.size
 
     @property
@@ -109,7 +110,10 @@ class Attack:
 
     @property
     def confidence(self) -> tuple[float, float]:
-        """Clopper and Pearson's lower and upper limit of the accuracy."""
+        """Clopper and Pearson's lower and upper limit of the accuracy.
+
+        With a fixed half of the trials each, hits spread less than a binomial count of the same mean (Hoeffding 1956).
+        """
         return clopper_pearson(self.hits, self.trials, self.false_alarm)
 
     @property
@@ -233,13 +237,13 @@ def attack_flows(
     """Attack published flows of the days' mean demand: once those of every pair, once the total flow of each link only.
 
     history : simulated or public, the traffic around the trip
-    trials : each takes another pair and day, tosses a coin, and solves
+    trials : an even number; each takes another pair and day
     rare : see `rare_trip`
     solve : whatever routes a demand; Theorem 1 holds for every feasible solution, e.g. solve_equilibrium
     """
     _check(trials, false_alarm, seed)
     chance = np.random.default_rng(seed)
-    present = chance.random(trials) < 0.5  # noqa: PLR2004 - a fair coin
+    present = _coins(chance, trials)
     seen = np.empty((2, trials))
     one = history.expansion / (history.days * history.period_min)  # what one request adds to the mean, per minute
     for trial in range(trials):
@@ -276,35 +280,35 @@ def attack_releases(
     seed: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Attack:
-    """Attack releases of the neighbours `case` along the line between their answers without noise.
+    """Attack releases of the neighbours `case` in the direction between their answers without noise.
 
     learn : the curator, e.g. lambda h: privroute.learn(network, h, guarantee); its noise is what is attacked
     answer : what the adversary computes of a history by itself, e.g. `answer_without_noise` of the same mechanism:
         (pairs,) counts, or the unit flows of all pairs in one row where the release has no counts
     guarantee : what is promised, None where nothing is
+    trials : an even number of releases to be judged
     calibration : releases of each neighbour that the adversary makes to set its threshold, apart from the trials
     progress : called with the number of releases made, of trials + 2 · calibration
     """
     _check(trials, false_alarm, seed)
     if calibration < 1:
         raise InputError(f"calibration is {calibration}; pass at least 1 release of each data set")
-    without = answer(case.without)
-    direction = answer(case.with_one) - without
-    length = float(direction @ direction)
+    direction = answer(case.with_one) - answer(case.without)
+    length = float(np.linalg.norm(direction))
     if length > 0:  # else the trip changes nothing, even without noise, and every answer is a guess
         direction /= length
     done = 0
 
     def evidence(history: DemandHistory) -> float:
         nonlocal done
-        value = float((_seen(learn(history)) - without) @ direction)
+        value = float(_seen(learn(history)) @ direction)
         done += 1
         if progress is not None:
             progress(done)
         return value
 
     own = np.array([[evidence(history) for history in (case.without, case.with_one)] for _ in range(calibration)])
-    present = np.random.default_rng(seed).random(trials) < 0.5  # noqa: PLR2004 - a fair coin
+    present = _coins(np.random.default_rng(seed), trials)
     seen = np.array([evidence(case.with_one if here else case.without) for here in present])
     return Attack(
         "release",
@@ -339,6 +343,11 @@ def _net_arrivals(demand: Demand, node: int) -> float:
     return float(ends - demand.rate_per_min[demand.pairs.origin == node].sum())
 
 
+def _coins(chance: np.random.Generator, trials: int) -> NDArray[np.bool_]:
+    """As many trials with the trip as without it, so that no rule gains by always saying the same."""
+    return np.asarray(chance.permutation(np.arange(trials) % 2 == 0))
+
+
 def _with_counts(history: DemandHistory, counts: NDArray[np.int64]) -> DemandHistory:
     return DemandHistory(
         history.pairs,
@@ -351,8 +360,10 @@ def _with_counts(history: DemandHistory, counts: NDArray[np.int64]) -> DemandHis
 
 
 def _check(trials: int, false_alarm: float, seed: int) -> None:
-    for name, value, least in (("trials", trials, 1), ("seed", seed, 0)):
+    for name, value, least in (("trials", trials, 2), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(f"{name} is {value!r}; pass a whole number of at least {least}")
+    if trials % 2:
+        raise InputError(f"trials is {trials}; pass an even number, half of them have the trip")
     if not 0 < false_alarm < 1:
         raise InputError(f"false_alarm is {false_alarm}; pass a probability between 0 and 1, for instance 0.001")
