@@ -18,7 +18,8 @@ from networks import arguments, finish, load, say
 
 import privroute as pr
 from privroute.mechanism.sgd import iterates, public_caps, public_start
-from privroute.privacy.flow_sensitivity import SgdBounds, ceiling_min, step_sizes
+from privroute.mechanism.theory import step_sizes
+from privroute.privacy.flow_sensitivity import SgdBounds, ceiling_min
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +67,7 @@ def main() -> None:
     history = pr.simulate_days(scenario.demand, days=DAYS, period_min=PERIOD_MIN, seed=1)
     chosen = pr.Sgd(public_demand=model_of(scenario.demand), alpha=ALPHA)
     caps, ceiling = public_caps(history.frame, chosen), float(chosen.ceiling or 0.0)
-    steps = step_sizes(ALPHA, SgdBounds.of(network, caps, ALPHA, ceiling).beta, DAYS)
+    steps = step_sizes(DAYS, ALPHA, SgdBounds.of(network, caps, ALPHA, ceiling).beta)
     rates = np.minimum(history.counts / history.period_min, caps)
     start, highest = public_start(network, pairs, chosen), ceiling_min(network, ceiling)
 

@@ -173,8 +173,8 @@ def test_the_papers_algorithm_takes_its_public_demand_from_a_file(
 def test_constants_of_the_paper_have_to_be_asked_for_twice_and_are_said_loudly(
     daily_csv: Path, public_csv: Path, tmp_path: Path
 ) -> None:
-    arguments = (*BASE, "--history", daily_csv, *DATES, *PROMISE, "--mechanism", "sgd", "--alpha", 5)
-    arguments += ("--public-demand", public_csv, "--constants", "paper", "--out", tmp_path / "out")
+    mechanism = ("--mechanism", "sgd", "--alpha", 5, "--public-demand", public_csv, "--constants", "paper")
+    arguments = (*BASE, "--history", daily_csv, *DATES, *PROMISE, *mechanism, "--out", tmp_path / "out")
     assert "NOT PRIVATE" in refused(*arguments)
     done = run(*arguments, "--allow-not-private")
     assert done.code == 0, done.err

@@ -22,8 +22,9 @@ from privroute.mechanism import sgd as sgd_module
 from privroute.mechanism.learn import learn_with_noise, steps_of
 from privroute.mechanism.options import Mechanism
 from privroute.mechanism.sgd import iterates, public_caps, public_start
+from privroute.mechanism.theory import step_sizes
 from privroute.privacy import flow_sensitivity
-from privroute.privacy.flow_sensitivity import SgdBounds, step_sizes
+from privroute.privacy.flow_sensitivity import SgdBounds
 from privroute.privacy.noise import GRID
 
 PROMISE = pr.Guarantee(epsilon=1.0, delta=1e-6)
@@ -338,7 +339,7 @@ class TestPlantedBugs:
             check_search(lambda _: pr.Minimiser(alpha=10.0, ceiling=1.2, tolerance=1e-7), 40)
 
     def test_steps_that_are_too_large_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sgd_module, "step_sizes", lambda alpha, beta, days: 3.0 * step_sizes(alpha, beta, days))
+        monkeypatch.setattr(sgd_module, "step_sizes", lambda days, alpha, beta: 3.0 * step_sizes(days, alpha, beta))
         with pytest.raises(GuaranteeError, match="above 2/"):
             perturbed(CONGESTED, np.ones((3, 2), int), sgd(CONGESTED, alpha=1e-2 + 0.5))
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import privroute as pr
 from privroute.errors import GuaranteeError
 from privroute.flows.unit_flows import gradient, step_in_place
+from privroute.mechanism.theory import step_sizes
 from privroute.privacy.flow_sensitivity import (
     SgdBounds,
     ceiling_min,
@@ -21,7 +22,6 @@ from privroute.privacy.flow_sensitivity import (
     minimiser_sensitivity,
     on_grid_sensitivity,
     sgd_sensitivity,
-    step_sizes,
 )
 from privroute.privacy.noise import GRID
 
@@ -33,14 +33,14 @@ POSITIVE = st.floats(1e-3, 1e4)
 @given(POSITIVE, st.floats(1.0, 1e6), st.integers(1, 400))
 def test_with_the_papers_steps_the_recursion_is_the_papers_closed_form(alpha: float, ratio: float, days: int) -> None:
     beta = alpha * ratio
-    steps = step_sizes(alpha, beta, days)
+    steps = step_sizes(days, alpha, beta)
     recursion = float((steps * contraction(steps, alpha)).max())
     assert recursion == pytest.approx(min(min(1.0, 2.0 * alpha) / beta, 1.0 / (alpha * days)), rel=1e-10)
 
 
 @given(POSITIVE, st.floats(1.0, 1e6), st.integers(1, 50))
 def test_the_papers_steps_are_never_too_large_for_the_contraction(alpha: float, ratio: float, days: int) -> None:
-    steps = step_sizes(alpha, alpha * ratio, days)
+    steps = step_sizes(days, alpha, alpha * ratio)
     assert (steps * (alpha + alpha * ratio) <= 2.0 * (1 + 1e-12)).all()
 
 
@@ -54,7 +54,7 @@ def sensitivity(bounds: SgdBounds, steps: np.ndarray, tolerance: float = 1e-10) 
 
 def test_the_tolerance_enters_once_for_each_day_and_twice_for_two_data_sets() -> None:
     bounds = bounds_of()
-    steps = step_sizes(bounds.alpha, bounds.beta, 7)
+    steps = step_sizes(7, bounds.alpha, bounds.beta)
     rise = sensitivity(bounds, steps, 1e-3) - sensitivity(bounds, steps, 1e-12)
     assert rise == pytest.approx(2 * math.sqrt(552) * 1e-3 * contraction(steps, bounds.alpha).sum(), rel=1e-6)
 
@@ -181,4 +181,3 @@ class TestMinimiser:
 @given(st.integers(1, 10**7), st.floats(1e-9, 1.0))
 def test_rounding_to_the_grid_adds_half_a_step_for_each_of_two_data_sets(entries: int, moved: float) -> None:
     assert on_grid_sensitivity(moved, entries) == pytest.approx(moved + math.sqrt(entries) * GRID, rel=1e-9)
-

@@ -33,7 +33,6 @@ __all__ = [
     "on_grid_sensitivity",
     "rate_of_one_request",
     "sgd_sensitivity",
-    "step_sizes",
 ]
 
 _U = 2.0**-53
@@ -95,11 +94,6 @@ def _cost_rounding(network: Network, cost: NDArray[np.float64], pairs: int) -> f
     """
     power = np.maximum(network.latency.power, 1.0)
     return float(np.linalg.norm(cost * ((pairs + 4) * power + _ROUNDINGS + power))) * _U * 1.01
-
-
-def step_sizes(alpha: float, beta: float, days: int) -> NDArray[np.float64]:
-    """(days,) the paper's step sizes, Algorithm 1 line 5: η = min(1/(α k), min(1, 2α)/β) for k = 1 … days."""
-    return np.asarray(np.minimum(1.0 / (alpha * np.arange(1, days + 1)), min(1.0, 2.0 * alpha) / beta))
 
 
 def contraction(steps: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
