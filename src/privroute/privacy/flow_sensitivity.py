@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import GuaranteeError
-from privroute.flows.projection import smallest_tolerance
+from privroute.flows.projection import LARGEST_POINT, smallest_tolerance
 from privroute.privacy.noise import GRID
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _U = 2.0**-53
+_LONGEST_STEP = 1e-3 * LARGEST_POINT
 _ROUNDINGS = 20  # operations on a marginal cost and its way into the step, more than there are
 
 
@@ -124,6 +125,8 @@ def sgd_sensitivity(
     """
     if not (steps.size and np.all((steps > 0) & (steps <= (2.0 + 8 * _U) / (bounds.alpha + bounds.beta)))):
         raise GuaranteeError("a step size is not positive or above 2/(alpha + beta): the sensitivity is not proved")
+    if not float(steps.max()) * cap * bounds.change < _LONGEST_STEP:
+        raise GuaranteeError("alpha is so small that a step may leave the range of the projection; choose a larger one")
     left = contraction(steps, bounds.alpha)
     moved = bounds.change * (request + 4 * _U * cap) * float((steps * left).max())
     errors = np.array([math.sqrt(pairs) * tolerance + bounds.step_rounding(step, pairs * links) for step in steps])
