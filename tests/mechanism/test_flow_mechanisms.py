@@ -432,6 +432,18 @@ class TestOptions:
         with pytest.raises(GuaranteeError, match="alpha is so small"):
             perturbed(network, [[0, 0]], sgd(network, rate=1e15))
 
+    def test_a_projection_finer_than_float64_is_refused_before_any_trip_is_read(self) -> None:
+        with pytest.raises(GuaranteeError, match="tolerance is 1e-16"):
+            perturbed(CONGESTED, [[0, 0]], sgd(CONGESTED, tolerance=1e-16))
+
+    @pytest.mark.parametrize("constants", ["certified", "paper"])
+    def test_links_without_free_flow_time_cost_nothing_and_have_no_ceiling(self, constants: str) -> None:
+        latency = pr.Latency.affine([0.0, 1.0, 0.0], 1.0)
+        network = pr.Network([0, 0, 1], [1, 1, 0], latency, ["a", "b"])
+        options = sgd(network, constants=constants, cap_trips=None)
+        flows, _ = perturbed(network, [[3, 1]], options)
+        assert np.isfinite(flows).all()
+
     def test_curves_of_infinite_slope_are_refused(self) -> None:
         latency = pr.Latency([1.0, 1.0], 1.0, 1.0, 0.5)
         network = pr.Network([0, 1], [1, 0], latency, ["a", "b"])

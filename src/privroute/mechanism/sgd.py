@@ -15,7 +15,7 @@ import numpy as np
 
 from privroute.errors import GuaranteeError
 from privroute.flows.optimum import solve_optimum
-from privroute.flows.projection import project_in_place
+from privroute.flows.projection import project_in_place, smallest_tolerance
 from privroute.flows.unit_flows import step_in_place, unit_flows_of
 from privroute.mechanism.noisy_flows import counted, noisy_flows, publish_flows
 from privroute.mechanism.promise import Promise
@@ -98,6 +98,8 @@ def public_start(network: Network, pairs: Pairs, options: Sgd) -> NDArray[np.flo
 
 def certified_promise(network: Network, frame: Frame, guarantee: Guarantee, options: Sgd) -> Promise:
     """Noise for the last iterate's sensitivity. docs/proofs/sgd.md, Theorems 1 and 2."""
+    if options.tolerance < smallest_tolerance(network):
+        raise GuaranteeError(f"tolerance is {options.tolerance:g}; pass at least {smallest_tolerance(network):.1g}")
     caps = public_caps(frame, options)
     bounds = SgdBounds.of(network, caps, options.alpha, _given(options.ceiling))
     moved = sgd_sensitivity(

@@ -48,8 +48,9 @@ def rate_of_one_request(guarantee: Guarantee, period_min: float, expansion: floa
 
 
 def ceiling_min(network: Network, ceiling: float) -> NDArray[np.float64]:
-    """(links,) t̄, where marginal costs are cut off: a public multiple of the free-flow time."""
-    return network.free_flow_min * ceiling
+    """(links,) t̄, where marginal costs are cut off: a public multiple of the free-flow time, infinite for none."""
+    free = network.free_flow_min
+    return np.multiply(free, ceiling, out=np.zeros(free.shape), where=free > 0)
 
 
 @dataclass(frozen=True, slots=True)
