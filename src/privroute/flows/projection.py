@@ -131,7 +131,7 @@ def _project(
     if not plan.joined(pairs.origin, pairs.destination):
         pairs.reachable(network)  # raises, naming the pairs
     bound = np.empty(len(pairs))
-    bad, _ = plan.project(
+    bad, _, _ = plan.project(
         pairs.origin,
         pairs.destination,
         points,
