@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <queue>
 #include <utility>
 
@@ -34,14 +35,27 @@ ScalingProjection::Wide ScalingProjection::stretched(std::size_t link) const {
     return point_[link] + potential_[at(network_.head[link])] - potential_[at(network_.tail[link])];
 }
 
-// Any start is correct. Differences beyond what a path of links can make are of no use, and could overflow.
+// Any start is correct; those beyond `largest` could overflow.
 void ScalingProjection::start(const double* potentials) {
-    double longest = 0.0;
-    for (const std::int32_t e : open_) longest = std::max(longest, std::abs(static_cast<double>(point_[at(e)])) * unit + 1.0);
-    const double reach = longest * graph_.all_nodes;
-    const bool useful = std::all_of(potentials, potentials + graph_.all_nodes, [=](double p) { return std::abs(p) <= reach; });
+    constexpr double largest = 1e20;
+    const bool useful = std::all_of(potentials, potentials + graph_.all_nodes, [](double p) { return std::abs(p) <= largest; });
     for (std::size_t v = 0; v < potential_.size(); ++v)
         potential_[v] = useful ? static_cast<Wide>(std::nearbyint(potentials[v] / unit)) : 0;
+}
+
+// Shortens gaps between the potentials to what decides the flow of any link across: keeps numbers small, changes no flow.
+void ScalingProjection::close_gaps() {
+    Wide enough = 0;
+    for (const std::int32_t e : open_) enough = std::max(enough, point_[at(e)] < 0 ? -point_[at(e)] : point_[at(e)]);
+    enough += 2 * whole;
+    std::vector<std::size_t> order(potential_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return potential_[a] < potential_[b]; });
+    Wide before = potential_[order.front()], level = 0;
+    for (const std::size_t v : order) {
+        level += std::min(potential_[v] - before, enough);
+        before = std::exchange(potential_[v], level);
+    }
 }
 
 // Every flow becomes the multiple of `grain` nearest to clip(z). Returns the sum of |A x - b|.
@@ -130,6 +144,7 @@ bool ScalingProjection::run(const ProjectionRows& rows, std::int64_t row, bool (
         if (is_open_[at(e)]) open_.push_back(e);
     }
     start(potentials);
+    close_gaps();
 
     const double links = std::sqrt(static_cast<double>(graph_.all_links));
     const auto bound = [&](std::int64_t grain) {  // half a grain, and half a unit of the points; 1.001 for this formula
@@ -143,6 +158,7 @@ bool ScalingProjection::run(const ProjectionRows& rows, std::int64_t row, bool (
     for (;; grain /= 2) {
         round_flows(grain);
         if (!balance(grain, stop, context)) return false;
+        close_gaps();
         if (grain == finest) break;
     }
 

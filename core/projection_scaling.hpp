@@ -27,6 +27,7 @@ private:
 
     [[nodiscard]] Wide stretched(std::size_t link) const;
     void start(const double* potentials);
+    void close_gaps();
     double round_flows(std::int64_t grain);
     bool balance(std::int64_t grain, bool (*stop)(void*), void* context);
     bool send(std::int64_t grain);

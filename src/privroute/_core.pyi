@@ -24,7 +24,7 @@ def first_fault(
     path_start: NDArray[np.int64],
     links: NDArray[np.int32],
     probability: NDArray[np.float64],
-) -> tuple[int, int, int]: ...
+) -> tuple[int, int]: ...
 def sample_paths(
     pair_start: NDArray[np.int64],
     probability: NDArray[np.float64],
