@@ -62,7 +62,7 @@ Elimination::Elimination(std::size_t nodes, std::span<const Node> tail, std::spa
             joined.erase(v);
         }
         for (const Node a : around)
-            if (neighbours[at(a)].size() <= widest_count) touched.insert(neighbours[at(a)].begin(), neighbours[at(a)].end());
+            if (const auto& near = neighbours[at(a)]; near.size() <= widest_count) touched.insert(near.begin(), near.end());
         for (const Node a : touched) {
             queue.erase(key[at(a)]);
             enqueue(a);

@@ -99,7 +99,8 @@ void on_threads(Queue& queue, int threads, bool (*stop)(), const Work& work) {
 void leave(const ProjectionRows& rows, Worker& worker, std::int64_t links) {
     for (std::int64_t row = worker.take(); row >= 0; row = worker.take()) {
         const double* const point = rows.points + row * links;
-        const bool usable = std::all_of(point, point + links, [&](double v) { return std::abs(v) <= rows.largest_point; });
+        const auto fits = [&](double v) { return std::abs(v) <= rows.largest_point; };
+        const bool usable = std::all_of(point, point + links, fits);
         rows.state[row] = usable ? RowState::failed : RowState::unusable;
     }
 }

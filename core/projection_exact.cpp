@@ -95,7 +95,8 @@ DoubleDouble ExactProjection::stretched(const State& state, std::size_t link) co
 // Imbalance at state.potential, and the weighted Laplacian (as the vector kernel's evaluate, delta from the imbalance).
 void ExactProjection::evaluate(State& state) const {
     std::fill(state.imbalance.begin(), state.imbalance.end(), DoubleDouble());
-    auto &origin = state.imbalance[at(graph_.position[origin_])], &destination = state.imbalance[at(graph_.position[destination_])];
+    auto& origin = state.imbalance[at(graph_.position[origin_])];
+    auto& destination = state.imbalance[at(graph_.position[destination_])];
     origin = origin + 1.0;
     destination = destination - 1.0;  // both may hang on the same node
     for (const std::int32_t link : open_) {

@@ -259,7 +259,8 @@ private:
             lane = Lane{};
         }
         if (!any) return;
-        const std::int32_t *const position = g_.position, *const tail = g_.tail_position, *const head = g_.head_position;
+        const std::int32_t* const position = g_.position;
+        const std::int32_t *const tail = g_.tail_position, *const head = g_.head_position;
         for (std::int32_t v = 0; v < g_.all_nodes; ++v) scatter(potentials, v, trial_[position[v]] + rise_[v]);
         for (std::int32_t e = 0; e < g_.all_links; ++e)
             scatter(flows, e, clip(point_[e] + (trial_[head[e]] - trial_[tail[e]])));

@@ -38,12 +38,14 @@ ScalingProjection::Wide ScalingProjection::stretched(std::size_t link) const {
 // Any start is correct; those beyond `largest` could overflow.
 void ScalingProjection::start(const double* potentials) {
     constexpr double largest = 1e20;
-    const bool useful = std::all_of(potentials, potentials + graph_.all_nodes, [](double p) { return std::abs(p) <= largest; });
+    const auto fits = [](double p) { return std::abs(p) <= largest; };
+    const bool useful = std::all_of(potentials, potentials + graph_.all_nodes, fits);
     for (std::size_t v = 0; v < potential_.size(); ++v)
         potential_[v] = useful ? static_cast<Wide>(std::nearbyint(potentials[v] / unit)) : 0;
 }
 
-// Shortens gaps between the potentials to what decides the flow of any link across: keeps numbers small, changes no flow.
+// Shortens gaps between the potentials to what decides the flow of any link across: keeps numbers small and changes no
+// flow.
 void ScalingProjection::close_gaps() {
     Wide enough = 0;
     for (const std::int32_t e : open_) enough = std::max(enough, point_[at(e)] < 0 ? -point_[at(e)] : point_[at(e)]);
@@ -136,7 +138,8 @@ bool ScalingProjection::run(const ProjectionRows& rows, std::int64_t row, bool (
     origin_ = rows.origin[row];
     destination_ = rows.destination[row];
     const double* const points = rows.points + row * graph_.all_links;
-    double *const flows = rows.flows + row * graph_.all_links, *const potentials = rows.potentials_out + row * graph_.all_nodes;
+    double* const flows = rows.flows + row * graph_.all_links;
+    double* const potentials = rows.potentials_out + row * graph_.all_nodes;
     open_.clear();
     for (std::int32_t e = 0; e < graph_.all_links; ++e) {
         is_open_[at(e)] = link_is_open(graph_, e, origin_, destination_);
@@ -154,7 +157,8 @@ bool ScalingProjection::run(const ProjectionRows& rows, std::int64_t row, bool (
     while (finest > 2 && bound(finest) > rows.tolerance) finest /= 2;
     // good potentials need no coarse phase: it would only spoil them
     std::int64_t grain = finest;
-    while (grain < whole && round_flows(grain) > 2.0 * static_cast<double>(open_.size()) * static_cast<double>(grain)) grain *= 2;
+    const auto links_each_way = 2.0 * static_cast<double>(open_.size());
+    while (grain < whole && round_flows(grain) > links_each_way * static_cast<double>(grain)) grain *= 2;
     for (;; grain /= 2) {
         round_flows(grain);
         if (!balance(grain, stop, context)) return false;
