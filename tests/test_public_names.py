@@ -37,6 +37,7 @@ def test_each_name_loads_and_is_documented(name: str) -> None:
 
 def test_exported_names_are_the_documented_ones() -> None:
     assert sorted(pr.__all__) == [
+        "Approval",
         "Certificate",
         "Counts",
         "Daily",
@@ -44,6 +45,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "DemandHistory",
         "Guarantee",
         "Latency",
+        "Ledger",
         "Network",
         "Pairs",
         "PrivrouteError",

@@ -40,12 +40,15 @@ if TYPE_CHECKING:
     from privroute.policy.decomposition import decompose
     from privroute.policy.routing_policy import Route, RoutingPolicy
     from privroute.policy.travel_time import TravelTimes, total_travel_time, travel_times, volume_over_capacity
+    from privroute.privacy.budget import Approval
+    from privroute.privacy.ledger import Ledger
     from privroute.release.certificate import Certificate
     from privroute.release.guarantee import Guarantee
     from privroute.release.release import Release, load_release
 
 __all__ = [
     "ROAD_CLASSES",
+    "Approval",
     "Certificate",
     "Counts",
     "Daily",
@@ -53,6 +56,7 @@ __all__ = [
     "DemandHistory",
     "Guarantee",
     "Latency",
+    "Ledger",
     "Network",
     "Pairs",
     "PrivrouteError",
@@ -94,6 +98,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Approval": "privacy.budget",
     "Certificate": "release.certificate",
     "Counts": "mechanism.options",
     "Daily": "mechanism.options",
@@ -101,6 +106,7 @@ _HOME = {
     "DemandHistory": "history.demand_history",
     "Guarantee": "release.guarantee",
     "Latency": "network.latency",
+    "Ledger": "privacy.ledger",
     "Network": "network.network",
     "Pairs": "network.pairs",
     "PrivrouteError": "errors",

@@ -12,7 +12,7 @@ import numpy as np
 from privroute.errors import HistoryError
 from privroute.history.dates import DayRange, check_dates, days_between
 from privroute.history.frame import Frame
-from privroute.network.checks import Remade, as_array, check_period, check_type, freeze
+from privroute.network.checks import Remade, as_array, check_period, check_type, freeze, show
 from privroute.network.demand import Demand, check_expansion
 from privroute.network.network import Network
 from privroute.network.od_matrix import zone_nodes
@@ -41,6 +41,7 @@ class DemandHistory(Remade):
     dates : the days, ascending, or None where they have no dates; public
     expansion : vehicles on the road for each request in the data (see Demand), public
     simulated : True for days made by `simulate_days`, so that a certificate can say so
+    begins, time_zone : time of day at which the period begins, and whose wall clock it is; public, None if not known
     """
 
     pairs: Pairs
@@ -49,6 +50,8 @@ class DemandHistory(Remade):
     dates: tuple[dt.date, ...] | None
     expansion: float
     simulated: bool
+    begins: dt.time | None
+    time_zone: str | None
 
     def __init__(
         self,
@@ -59,6 +62,8 @@ class DemandHistory(Remade):
         dates: Iterable[dt.date] | None = None,
         expansion: float = 1.0,
         simulated: bool = False,
+        begins: dt.time | None = None,
+        time_zone: str | None = None,
     ) -> None:
         check_type(pairs, Pairs, "pairs", HistoryError)
         array = _counts(counts, len(pairs))
@@ -70,6 +75,12 @@ class DemandHistory(Remade):
         put(self, "dates", days)
         put(self, "expansion", check_expansion(expansion))
         put(self, "simulated", bool(simulated))
+        if begins is not None and (not isinstance(begins, dt.time) or begins.tzinfo or begins.microsecond):
+            raise HistoryError(f"begins is {show(begins)}; pass a datetime.time of whole seconds, without a time zone")
+        put(self, "begins", begins)
+        if time_zone is not None and not isinstance(time_zone, str):
+            raise HistoryError(f"time_zone is {show(time_zone)}; pass a name like Europe/Zurich")
+        put(self, "time_zone", time_zone)
 
     @classmethod
     def from_matrices(
@@ -120,7 +131,16 @@ class DemandHistory(Remade):
     @property
     def frame(self) -> Frame:
         """Everything public of this history."""
-        return Frame(self.pairs, self.days, self.period_min, self.expansion, self.dates, self.simulated)
+        return Frame(
+            self.pairs,
+            self.days,
+            self.period_min,
+            self.expansion,
+            self.dates,
+            self.simulated,
+            self.begins,
+            self.time_zone,
+        )
 
     @property
     def mean(self) -> Demand:

@@ -23,6 +23,8 @@ class Frame:
     expansion : vehicles on the road for each request in the data
     dates : the days, ascending, or None where they have no dates
     simulated : whether the days were made by `simulate_days`
+    begins : time of day at which the period begins, which may pass midnight; None where it is not known
+    time_zone : whose wall clock dates and period mean; None: that of the files
     """
 
     pairs: Pairs
@@ -31,3 +33,5 @@ class Frame:
     expansion: float
     dates: tuple[dt.date, ...] | None
     simulated: bool
+    begins: dt.time | None = None
+    time_zone: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from privroute.mechanism.counts import COUNTS, DAILY
 from privroute.mechanism.options import Counts, Daily, Mechanism, Unprotected, as_mechanism
 from privroute.mechanism.promise import Promise
 from privroute.network.network import Network
+from privroute.privacy.ledger import Ledger, charge_release, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.guarantee import Guarantee
@@ -34,6 +35,7 @@ def learn(
     guarantee: Guarantee | None = None,
     mechanism: str | Mechanism = "counts",
     *,
+    ledger: Ledger | None = None,
     progress: bool = False,
 ) -> Release:
     """Learn a routing policy from a history and release it under a guarantee.
@@ -41,10 +43,12 @@ def learn(
     guarantee : needed by every mechanism but "none"
     mechanism : "counts" (default), "daily", or "none" (not private), or privroute.Counts(...), privroute.Daily(...)
 
+    ledger : the data set's account; the release is charged to it before its noise is drawn, or refused
+
     The noise is OpenDP's, from the system's entropy: two calls give two different releases, and each of them spends
     the guarantee anew.
     """
-    return learn_with_noise(network, history, guarantee, mechanism, OpenDPNoise(), progress=progress)
+    return learn_with_noise(network, history, guarantee, mechanism, OpenDPNoise(), ledger=ledger, progress=progress)
 
 
 def learn_with_noise(
@@ -54,6 +58,7 @@ def learn_with_noise(
     mechanism: str | Mechanism,
     noise: Noise,
     *,
+    ledger: Ledger | None = None,
     progress: bool = False,
 ) -> Release:
     """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
@@ -61,18 +66,24 @@ def learn_with_noise(
     _check(network, history, guarantee, chosen)
     frame = history.frame
     if isinstance(chosen, Unprotected):
+        certificate = _certificate(frame, chosen, None, None)
+        if ledger is not None:
+            charge_release(ledger, frame, guarantee, certificate)  # refuses
         policy = solve_optimum(network, history.mean, gap=chosen.gap, progress=progress).policy
-        return Release(policy, _certificate(frame, chosen, None, None))
+        return Release(policy, certificate)
     if guarantee is None:
         raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
     steps = _STEPS[type(chosen)]
     promise = Promise.of(guarantee, steps.sensitivity(network, frame, guarantee, chosen))
-    # Everything above is public. A charge to a budget belongs here, before the first private number is read.
+    certificate, on_saved = _certificate(frame, chosen, noise, promise), None
+    # Everything so far is public. What is charged stays charged, whatever happens from here on.
+    if ledger is not None:
+        charge, certificate = charge_release(ledger, frame, guarantee, certificate)
+        on_saved = partial(note_written, ledger, charge)
     noisy = steps.perturb(network, history, chosen, promise, noise)
     # From here on only `noisy` and public data: post-processing.
     made = steps.publish(network, frame, chosen, promise, noisy, progress)
-    certificate = _certificate(frame, chosen, noise, promise)
-    return Release(made.policy, certificate, made.demand, made.noisy_counts)
+    return Release(made.policy, certificate, made.demand, made.noisy_counts, on_saved)
 
 
 def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promise | None) -> Certificate:

@@ -13,7 +13,7 @@ from privroute.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ADJACENCY", "Certificate", "DataKind", "NoiseKind", "epsilon_of_rho"]
+__all__ = ["ADJACENCY", "BUDGET", "Certificate", "DataKind", "NoiseKind", "epsilon_of_rho"]
 
 DataKind = Literal["trips", "simulated"]
 NoiseKind = Literal["opendp", "seeded", "none"]
@@ -25,6 +25,9 @@ ADJACENCY = {
         "counts its sensitivity is sqrt(2) times as large."
     )
 }
+# dataset and entry: where the charge stands in the operator's ledger, and its digest there; then what was approved for
+# all releases from this data set, and what those up to this one cost together, at the approved delta.
+BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "spent_epsilon")
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
 _NUMBERS = (*_PROMISE, "period_min", "expansion")
 _MOST_DAYS = 2**22
@@ -42,7 +45,7 @@ class Certificate:
     sensitivity, noise_scale : ℓ2 sensitivity of what was perturbed, and the Gaussian's scale
     data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp is private
     days, period_min, expansion, first_date, last_date : the public frame of the data
-    budget : the ledger entry, or "not tracked"
+    budget : the ledger entry (see BUDGET), or "not tracked"
     versions : of the packages that made it
     """
 
@@ -62,7 +65,7 @@ class Certificate:
     expansion: float
     first_date: str | None = None
     last_date: str | None = None
-    budget: str = "not tracked"
+    budget: str | Mapping[str, Any] = "not tracked"
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -94,6 +97,7 @@ class Certificate:
         if ADJACENCY.get(certificate.unit) != certificate.adjacency:
             raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
         _check_dates(certificate.first_date, certificate.last_date)
+        _check_budget(certificate.budget)
         if private:
             _check_promise(certificate)
         return certificate
@@ -150,6 +154,24 @@ def _check_dates(first: str | None, last: str | None) -> None:
         raise ReleaseError("the certificate's first_date is after its last_date")
 
 
+def _check_budget(budget: str | Mapping[str, Any]) -> None:
+    if isinstance(budget, str):
+        good = budget == "not tracked"
+    else:
+        good = (
+            tuple(budget) == BUDGET
+            and isinstance(budget["dataset"], str)
+            and isinstance(budget["digest"], str)
+            and type(budget["entry"]) is int
+            and budget["entry"] > 0
+            and _between(budget["approved_delta"], 1.0)
+            and all(_between(budget[name], math.inf) for name in ("approved_epsilon", "spent_epsilon"))
+            and budget["spent_epsilon"] <= budget["approved_epsilon"] * (1 + _TOLERANCE)
+        )
+    if not good:
+        raise ReleaseError("the certificate's budget is neither a ledger entry nor not tracked")
+
+
 def _check_field(name: str, value: object) -> None:
     if name in _KINDS:
         good, wanted = value in _KINDS[name], f"one of {', '.join(_KINDS[name])}"
@@ -161,6 +183,8 @@ def _check_field(name: str, value: object) -> None:
         good = _between(value, below) or (value is None and name in _PROMISE)
     elif name in ("options", "versions"):
         good, wanted = isinstance(value, dict), "an object"
+    elif name == "budget":
+        good, wanted = isinstance(value, str | dict), "a text or an object"
     else:
         good, wanted = isinstance(value, str) or (value is None and name.endswith("_date")), "a text"
     if not good:

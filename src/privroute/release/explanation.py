@@ -127,8 +127,7 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
         person += f"; for {_MANY_TRIPS} trips it is {_factor(odds_factor(certificate.rho, delta, trips=_MANY_TRIPS))}"
     return (
         f"{person}.",
-        "Several releases from the same trips: together they reveal more than each alone "
-        + ("(the budget of this data set is not tracked)." if certificate.budget == "not tracked" else "."),
+        f"Several releases from the same trips: together they reveal more than each alone ({_budget(certificate)}).",
         "Trips from whoever made this release: the curator saw them all and must be trusted.",
         (
             "What is true of everybody: that a road is busy in the morning is what the release is meant to show, and "
@@ -138,6 +137,16 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
             "What others know from elsewhere: a release takes nothing away from that. If trips come together (a "
             "family, a convoy), they count as several trips."
         ),
+    )
+
+
+def _budget(certificate: Certificate) -> str:
+    budget = certificate.budget
+    if isinstance(budget, str):
+        return "the budget of this data set is not tracked"
+    return (
+        f"entry {budget['entry']} of the ledger of {budget['dataset']}: with it all releases cost epsilon "
+        f"{_factor(budget['spent_epsilon'])} of {budget['approved_epsilon']:g} at delta {budget['approved_delta']:g}"
     )
 
 
