@@ -77,9 +77,13 @@ class Scope:
         whole = (starts % DAY_S == 0) & (stops % DAY_S == 0)
         return bool((~whole & (starts // DAY_S != (stops - 1) // DAY_S)).any())
 
+    def as_json(self) -> list[list[str | int]]:
+        """Plain values: [first start, seconds, days in a row], ..."""
+        return [[moment(start), length, days] for start, length, days in self.runs]
+
     def text(self) -> str:
-        """JSON: [first start, seconds, days in a row], ..."""
-        return json.dumps([[moment(start), length, days] for start, length, days in self.runs])
+        """`as_json` as a text."""
+        return json.dumps(self.as_json())
 
     @classmethod
     @lru_cache(maxsize=2**16)
