@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import HistoryError
+from privroute.history.contribution import Contribution
 from privroute.history.dates import DayRange, check_dates, days_between
 from privroute.history.frame import Frame
 from privroute.network.checks import Remade, as_array, check_period, check_type, freeze
@@ -41,6 +42,7 @@ class DemandHistory(Remade):
     dates : the days, ascending, or None where they have no dates; public
     expansion : vehicles on the road for each request in the data (see Demand), public
     simulated : True for days made by `simulate_days`, so that a certificate can say so
+    contribution : how much of one user was counted at most, for guarantees at user level; public
     """
 
     pairs: Pairs
@@ -49,6 +51,7 @@ class DemandHistory(Remade):
     dates: tuple[dt.date, ...] | None
     expansion: float
     simulated: bool
+    contribution: Contribution | None
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class DemandHistory(Remade):
         dates: Iterable[dt.date] | None = None,
         expansion: float = 1.0,
         simulated: bool = False,
+        contribution: Contribution | None = None,
     ) -> None:
         check_type(pairs, Pairs, "pairs", HistoryError)
         array = _counts(counts, len(pairs))
@@ -70,6 +74,9 @@ class DemandHistory(Remade):
         put(self, "dates", days)
         put(self, "expansion", check_expansion(expansion))
         put(self, "simulated", bool(simulated))
+        if contribution is not None:
+            check_type(contribution, Contribution, "contribution", HistoryError)
+        put(self, "contribution", contribution)
 
     @classmethod
     def from_matrices(
@@ -120,7 +127,9 @@ class DemandHistory(Remade):
     @property
     def frame(self) -> Frame:
         """Everything public of this history."""
-        return Frame(self.pairs, self.days, self.period_min, self.expansion, self.dates, self.simulated)
+        return Frame(
+            self.pairs, self.days, self.period_min, self.expansion, self.dates, self.simulated, self.contribution
+        )
 
     @property
     def mean(self) -> Demand:

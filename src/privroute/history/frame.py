@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import datetime as dt
 
+    from privroute.history.contribution import Contribution
     from privroute.network.pairs import Pairs
 
 __all__ = ["Frame"]
@@ -23,6 +24,7 @@ class Frame:
     expansion : vehicles on the road for each request in the data
     dates : the days, ascending, or None where they have no dates
     simulated : whether the days were made by `simulate_days`
+    contribution : how much of one user was counted at most, or None where users were not told apart
     """
 
     pairs: Pairs
@@ -31,3 +33,4 @@ class Frame:
     expansion: float
     dates: tuple[dt.date, ...] | None
     simulated: bool
+    contribution: Contribution | None = None
