@@ -136,8 +136,7 @@ def test_a_time_zone_and_a_kept_set_hold_for_every_release(tmp_path: Path) -> No
 def test_periods_that_pass_midnight_are_refused_for_user_days(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "one", "nights", pr.Approval(1.0, 1e-6, "user-day"))
     night = Scope.of_days([FIRST], begins_s=22 * 3600, length_s=4 * 3600)
-    guarantee = pr.Guarantee(0.1, 1e-6)
-    object.__setattr__(guarantee, "unit", "user-day")
+    guarantee = pr.Guarantee(0.1, 1e-6, "user-day")
     with pytest.raises(LedgerError, match="passes midnight"):
         ledger.charge(night, guarantee, RHO, "daily")
     ledger.charge(days(1, 3), guarantee, RHO, "daily")
@@ -145,8 +144,7 @@ def test_periods_that_pass_midnight_are_refused_for_user_days(tmp_path: Path) ->
 
 def test_a_kept_set_needs_its_bounds(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "one", "kept", pr.Approval(1.0, 1e-6, "user", None, 20, 5))
-    guarantee = pr.Guarantee(0.1, 1e-6)
-    object.__setattr__(guarantee, "unit", "user")
+    guarantee = pr.Guarantee(0.1, 1e-6, "user")
     with pytest.raises(LedgerError, match="20 requests of a user and 5 for a pair"):
         ledger.charge(days(1, 3), guarantee, RHO, "counts", bounds=(10, 5))
     for first in range(1, 9, 2):
@@ -321,7 +319,7 @@ def charge_often(path: Path, number: int, wanted: int, done: Any) -> None:
 
 def test_processes_that_charge_at_once_never_overspend_and_lose_nothing(tmp_path: Path) -> None:
     """Eight processes, 200 charges each, of which only some fit."""
-    fitting = 400
+    fitting = 150
     approval = pr.Approval(rho_to_epsilon((fitting + 0.5) * RHO, 1e-6), 1e-6)
     ledger = Ledger.create(tmp_path / "shared.ledger", "shared", approval)
     context = multiprocessing.get_context("spawn")

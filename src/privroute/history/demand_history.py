@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import HistoryError
+from privroute.history.contribution import Contribution
 from privroute.history.dates import DayRange, check_dates, days_between
 from privroute.history.frame import Frame
 from privroute.network.checks import Remade, as_array, check_period, check_type, freeze, show
@@ -42,6 +43,7 @@ class DemandHistory(Remade):
     expansion : vehicles on the road for each request in the data (see Demand), public
     simulated : True for days made by `simulate_days`, so that a certificate can say so
     begins, time_zone : time of day at which the period begins, and whose wall clock it is; public, None if not known
+    contribution : how much of one user was counted at most, for guarantees at user level; public
     """
 
     pairs: Pairs
@@ -52,6 +54,7 @@ class DemandHistory(Remade):
     simulated: bool
     begins: dt.time | None
     time_zone: str | None
+    contribution: Contribution | None
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class DemandHistory(Remade):
         simulated: bool = False,
         begins: dt.time | None = None,
         time_zone: str | None = None,
+        contribution: Contribution | None = None,
     ) -> None:
         check_type(pairs, Pairs, "pairs", HistoryError)
         array = _counts(counts, len(pairs))
@@ -81,6 +85,9 @@ class DemandHistory(Remade):
         if time_zone is not None and not isinstance(time_zone, str):
             raise HistoryError(f"time_zone is {show(time_zone)}; pass a name like Europe/Zurich")
         put(self, "time_zone", time_zone)
+        if contribution is not None:
+            check_type(contribution, Contribution, "contribution", HistoryError)
+        put(self, "contribution", contribution)
 
     @classmethod
     def from_matrices(
@@ -140,6 +147,7 @@ class DemandHistory(Remade):
             self.simulated,
             self.begins,
             self.time_zone,
+            self.contribution,
         )
 
     @property

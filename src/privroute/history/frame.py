@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import datetime as dt
 
+    from privroute.history.contribution import Contribution
     from privroute.network.pairs import Pairs
 
 __all__ = ["Frame"]
@@ -25,6 +26,7 @@ class Frame:
     simulated : whether the days were made by `simulate_days`
     begins : time of day at which the period begins, which may pass midnight; None where it is not known
     time_zone : whose wall clock dates and period mean; None: that of the files
+    contribution : how much of one user was counted at most, or None where users were not told apart
     """
 
     pairs: Pairs
@@ -35,3 +37,4 @@ class Frame:
     simulated: bool
     begins: dt.time | None = None
     time_zone: str | None = None
+    contribution: Contribution | None = None

@@ -37,8 +37,8 @@ __all__ = ["COUNTS", "DAILY", "demand_from_counts", "noisy_days", "noisy_total",
 
 def sensitivity(network: Network, frame: Frame, guarantee: Guarantee, options: Counts | Daily) -> float:
     """ℓ2 sensitivity of the summed counts, and of the stacked daily counts."""
-    del network, frame, options  # the bound needs none of them
-    return summed_counts_sensitivity(guarantee)
+    del network, options  # the bound needs neither
+    return summed_counts_sensitivity(guarantee, frame.contribution)
 
 
 def noisy_total(

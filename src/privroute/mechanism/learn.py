@@ -89,13 +89,14 @@ def learn_with_noise(
 def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promise | None) -> Certificate:
     """Only what is public: options, frame, and what OpenDP's maps say of the scale that was used."""
     guarantee = None if promise is None else promise.guarantee
-    dates = frame.dates
+    dates, kept = frame.dates, frame.contribution
+    unit = guarantee.unit if guarantee is not None else "request" if kept is None else kept.unit
     return Certificate(
         epsilon=None if guarantee is None else guarantee.epsilon,
         delta=None if guarantee is None else guarantee.delta,
         rho=None if promise is None else promise.rho,
-        unit="request" if guarantee is None else guarantee.unit,
-        adjacency=ADJACENCY["request"],
+        unit=unit,
+        adjacency=ADJACENCY[unit],
         mechanism=chosen.name,
         options=asdict(chosen),
         sensitivity=None if promise is None else promise.sensitivity,
@@ -107,6 +108,8 @@ def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: 
         expansion=frame.expansion,
         first_date=None if dates is None else dates[0].isoformat(),
         last_date=None if dates is None else dates[-1].isoformat(),
+        max_requests=None if kept is None else kept.max_requests,
+        max_per_pair=None if kept is None else kept.max_per_pair,
         versions=dict(_versions()),
     )
 

@@ -45,7 +45,7 @@ class Approval:
     epsilon, delta, unit : the total guarantee of all releases together, for one unit
     time_zone : whose wall clock the dates and periods of all releases mean; None: the one of the files
     kept_requests, kept_per_pair : for the unit user: the data set holds at most so many requests of a user in all (and
-        of a user for a pair), chosen once and before the first release; None: each release bounds on its own
+        for one pair; default: the same), chosen once and before the first release; None: each release bounds anew
     """
 
     epsilon: float
@@ -66,16 +66,22 @@ class Approval:
         if self.time_zone is not None and not _known_zone(self.time_zone):
             raise GuaranteeError(f"time_zone is {show(self.time_zone)}; pass a name like Europe/Zurich")
         _total_log2(self.epsilon, self.delta)
+        if self.kept_requests is not None or self.kept_per_pair is not None:
+            self._check_kept()
+
+    def _check_kept(self) -> None:
+        if self.unit != "user":
+            raise GuaranteeError(
+                "kept_requests and kept_per_pair belong to the unit user; leave them out, or choose that"
+            )
+        if self.kept_per_pair is None:
+            object.__setattr__(self, "kept_per_pair", self.kept_requests)
         for name in ("kept_requests", "kept_per_pair"):
             value = getattr(self, name)
-            if value is None:
-                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise GuaranteeError(f"{name} is {value!r}; pass a whole number of at least 1")
-            if self.unit != "user":
-                raise GuaranteeError(f"{name} belongs to the unit user; leave it out, or choose that")
-        if self.kept_per_pair is not None and self.kept_requests is None:
-            raise GuaranteeError("kept_per_pair needs kept_requests, the most requests that a user has in all")
+        if (self.kept_per_pair or 0) > (self.kept_requests or 0):
+            raise GuaranteeError(f"kept_per_pair is {self.kept_per_pair}, above kept_requests, of which it is a part")
 
     @property
     def by_scope(self) -> bool:

@@ -252,7 +252,8 @@ def charge_release(
             f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
             "released; leave the ledger out if it will not be published"
         )
-    bounds = (getattr(frame, "max_requests", None), getattr(frame, "max_per_pair", None))
+    kept = frame.contribution
+    bounds = (None, None) if kept is None else (kept.max_requests, kept.max_per_pair)
     charge, account = ledger.charge(
         scope_of(frame), guarantee, certificate.rho, certificate.mechanism, time_zone=frame.time_zone, bounds=bounds
     )

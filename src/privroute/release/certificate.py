@@ -23,7 +23,19 @@ ADJACENCY = {
         "two data sets are neighbours if one has one request more, on one day, for one origin-destination pair, and "
         "they are equal otherwise (add or remove). Replacing one request by another counts as two such steps: for "
         "counts its sensitivity is sqrt(2) times as large."
-    )
+    ),
+    "user": (
+        "two data sets are neighbours if one has all requests of one user more, on all days and for all "
+        "origin-destination pairs, and they are equal otherwise (add or remove). Of each user at most max_requests "
+        "requests are counted, at most max_per_pair of them for one pair. Replacing the requests of one user by others "
+        "counts as two such steps: for counts its sensitivity is sqrt(2) times as large."
+    ),
+    "user-day": (
+        "two data sets are neighbours if one has all requests of one user on one day more, for all origin-destination "
+        "pairs, and they are equal otherwise (add or remove). Of each user at most max_requests requests are counted "
+        "on a day, at most max_per_pair of them for one pair. Replacing the requests of one user on one day by others "
+        "counts as two such steps: for counts its sensitivity is sqrt(2) times as large."
+    ),
 }
 # dataset and entry: where the charge stands in the operator's ledger, and its digest there; then what was approved for
 # all releases from this data set, and what those up to this one cost together, at the approved delta.
@@ -31,6 +43,8 @@ BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "s
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
 _NUMBERS = (*_PROMISE, "period_min", "expansion")
 _MOST_DAYS = 2**22
+_LARGEST_BOUND = 2**20
+_COUNTED = ("counts", "daily")  # mechanisms whose sensitivity is that of counts
 _TOLERANCE = 1e-6
 _KINDS = {"data": ("trips", "simulated"), "noise": ("opendp", "seeded", "none")}
 
@@ -46,6 +60,7 @@ class Certificate:
     data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp is private
     days, period_min, expansion, first_date, last_date : the public frame of the data
     budget : the ledger entry (see BUDGET), or "not tracked"
+    max_requests, max_per_pair : how many requests of one user (and day) were counted at most; None for unit request
     versions : of the packages that made it
     """
 
@@ -66,6 +81,8 @@ class Certificate:
     first_date: str | None = None
     last_date: str | None = None
     budget: str | Mapping[str, Any] = "not tracked"
+    max_requests: int | None = None
+    max_per_pair: int | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -98,6 +115,7 @@ class Certificate:
             raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
         _check_dates(certificate.first_date, certificate.last_date)
         _check_budget(certificate.budget)
+        _check_bounds(certificate)
         if private:
             _check_promise(certificate)
         return certificate
@@ -136,6 +154,20 @@ def _check_promise(certificate: Certificate) -> None:
         raise ReleaseError("the certificate's rho is not what its noise_scale and sensitivity give")
     if epsilon < epsilon_of_rho(rho, delta) * (1 - _TOLERANCE):
         raise ReleaseError("the certificate's epsilon is smaller than what its rho gives at its delta")
+
+
+def _check_bounds(certificate: Certificate) -> None:
+    """Refuse bounds on users that contradict the unit, each other or the sensitivity."""
+    most, per_pair = certificate.max_requests, certificate.max_per_pair
+    if certificate.unit == "request":
+        if most is not None or per_pair is not None:
+            raise ReleaseError("the certificate bounds the requests of users where its unit is one request")
+        return
+    if most is None or per_pair is None or per_pair > most:
+        raise ReleaseError("the certificate's unit is a user, and its max_requests or max_per_pair is missing or wrong")
+    counted = certificate.mechanism in _COUNTED and certificate.sensitivity is not None
+    if counted and float(certificate.sensitivity or 0) ** 2 < most * per_pair * (1 - _TOLERANCE):
+        raise ReleaseError("the certificate's sensitivity is smaller than its bounds on users allow")
 
 
 def _check_dates(first: str | None, last: str | None) -> None:
@@ -178,6 +210,9 @@ def _check_field(name: str, value: object) -> None:
     elif name == "days":
         good = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_DAYS
         wanted = f"a whole number from 1 to {_MOST_DAYS:,}"
+    elif name in ("max_requests", "max_per_pair"):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        good, wanted = value is None or (whole and 1 <= value <= _LARGEST_BOUND), "a whole number of at least 1"
     elif name in _NUMBERS:
         below, wanted = (1.0, "a number between 0 and 1") if name == "delta" else (math.inf, "a number above 0")
         good = _between(value, below) or (value is None and name in _PROMISE)
