@@ -58,6 +58,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "RoutingPolicy",
         "Scenario",
         "Solution",
+        "Stream",
         "TravelTimes",
         "decompose",
         "demand_from_matrix",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from privroute.mechanism.gravity import gravity_demand
     from privroute.mechanism.learn import learn
     from privroute.mechanism.options import Counts, Daily
+    from privroute.mechanism.stream import Stream
     from privroute.network.demand import Demand
     from privroute.network.draw import draw_network
     from privroute.network.geojson import write_geojson
@@ -68,6 +69,7 @@ __all__ = [
     "RoutingPolicy",
     "Scenario",
     "Solution",
+    "Stream",
     "TravelTimes",
     "decompose",
     "demand_from_matrix",
@@ -119,6 +121,7 @@ _HOME = {
     "RoutingPolicy": "policy.routing_policy",
     "Scenario": "network.sioux_falls",
     "Solution": "flows.optimum",
+    "Stream": "mechanism.stream",
     "TravelTimes": "policy.travel_time",
     "decompose": "policy.decomposition",
     "demand_from_matrix": "network.od_matrix",

@@ -90,7 +90,7 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
         rows = [
             (
                 f"{charge.entry}",
-                charge.at.removesuffix("+00:00").replace("T", " "),
+                charge.at.partition("T")[0],
                 charge.mechanism,
                 f"{charge.epsilon:g}",
                 f"{charge.delta:g}",
@@ -99,7 +99,7 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
             )
             for charge in account.charges
         ]
-        columns = ["entry", "charged (UTC)", "mechanism", "epsilon", "delta", "days and period", "release"]
+        columns = ["entry", "charged", "mechanism", "epsilon", "delta", "days and period", "release"]
         table(f"Charges to {account.dataset}", columns, rows, left=(1, 2, 5, 6))
 
 
@@ -140,7 +140,7 @@ def _show(account: "Account") -> None:
             line(f"and {len(days) - _MOST_ROWS:,} more; --json has all of them")
 
 
-def _rule(approval: pr.Approval) -> str:
+def _rule(approval: "pr.Approval") -> str:
     if not approval.by_scope:
         return "Every release adds to the sum, whatever its days: a user travels on many."
     if approval.unit == "user-day":

@@ -96,6 +96,10 @@ _OPTIONS = {
     "read it with nodes=": "give the file with --nodes",
     "period_min is ": "--period-min is ",
     "expansion is ": "--expansion is ",
+    "half_life_days is ": "--half-life is ",
+    "time_zone is ": "--time-zone is ",
+    "kept_requests": "--kept-requests",
+    "kept_per_pair": "--kept-per-pair",
     " (pass check_total=False to read it as it is)": "",
 }
 

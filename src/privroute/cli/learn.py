@@ -13,6 +13,7 @@ from privroute.cli.terminal import line, on_terminal, say, warn
 from privroute.errors import GuaranteeError, InputError
 from privroute.network.checks import check_period
 from privroute.network.demand import check_expansion
+from privroute.release.explanation import budget_in_words
 
 _USUAL_DELTA = 1e-4
 
@@ -38,6 +39,18 @@ def learn(
     window: Annotated[
         int | None, typer.Option(min=1, help="For daily: use only the last so many days. Default: all.")
     ] = None,
+    half_life: Annotated[
+        float | None, typer.Option(help="For daily: a day counts half as much as one so many days younger.")
+    ] = None,
+    next_weekday: Annotated[
+        bool, typer.Option("--next-weekday", help="For daily: only days of the weekday that follows the last day.")
+    ] = False,
+    stream: Annotated[
+        Path | None,
+        typer.Option(help="For daily: folder of noisy days. The days are added to it, and it is averaged over."),
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Charge the release here (see privroute budget).")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The data set in the ledger. Default: its only one.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is there.")] = False,
     allow_not_private: Annotated[
         bool, typer.Option("--allow-not-private", help="Write a release without protection, for comparison only.")
@@ -56,7 +69,8 @@ def learn(
     dates = inputs.check_dates(first, last)
     days = (dates[1] - dates[0]).days + 1
     guarantee = _guarantee(mechanism, epsilon, delta, allow_not_private=allow_not_private)
-    chosen = _mechanism(mechanism, window, days)
+    chosen = _mechanism(mechanism, days, window, half_life, next_weekday, stream)
+    account = _ledger(ledger, dataset)
     with inputs.spoken_as_options():
         check_period(period_min)
         check_expansion(expansion)
@@ -71,7 +85,12 @@ def learn(
     )
     trips, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
     line(f"PRIVATE, do not publish: {trips:,} trips counted, {empty:,} of {days:,} days without any", style="yellow")
-    release = pr.learn(roads, data, guarantee, chosen, progress=on_terminal())
+    if stream is None or guarantee is None or not isinstance(chosen, pr.Daily):
+        release = pr.learn(roads, data, guarantee, chosen, ledger=account, progress=on_terminal())
+    else:
+        noisy_days = pr.Stream(stream, roads, guarantee, chosen, ledger=account)
+        for day in data.each_day():
+            release = noisy_days.add_day(day)
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
 
     line(f"Released: {out}", style="bold")
@@ -80,7 +99,7 @@ def learn(
         return
     say(
         f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one trip; {routes_in_words(release.policy)}. "
-        "The budget of this data set is not tracked: releases from the same trips add up."
+        f"Releases from the same trips add up: {budget_in_words(release.certificate)}."
     )
     line(f"What it promises, and what it does not: privroute inspect {out}")
 
@@ -112,11 +131,29 @@ def _guarantee(
     return guarantee
 
 
-def _mechanism(name: str, window: int | None, days: int) -> "str | pr.Daily":
-    if window is None:
-        return name
+def _mechanism(
+    name: str, days: int, window: int | None, half_life: float | None, next_weekday: bool, stream: Path | None
+) -> "str | pr.Daily":
+    given = {
+        "--window": window is not None,
+        "--half-life": half_life is not None,
+        "--next-weekday": next_weekday,
+        "--stream": stream is not None,
+    }
     if name != "daily":
-        raise InputError("--window belongs to --mechanism daily; leave it out, or choose that")
-    if window > days:
-        raise InputError(f"--window is {window:,} days where --from and --to span {days:,}")
-    return pr.Daily(window=window)
+        odd = next((option for option, used in given.items() if used), None)
+        if odd is not None:
+            raise InputError(f"{odd} belongs to --mechanism daily; leave it out, or choose that")
+        return name
+    if window is not None and window > days and stream is None:
+        raise InputError(f"--window is {window:,} days where --from and --to span {days:,}; keep days with --stream")
+    with inputs.spoken_as_options():
+        return pr.Daily(window=window, half_life_days=half_life, next_weekday=next_weekday)
+
+
+def _ledger(path: Path | None, dataset: str | None) -> "pr.Ledger | None":
+    if path is None:
+        if dataset is not None:
+            raise InputError("--dataset names a data set of --ledger; give both, or neither")
+        return None
+    return pr.Ledger(path, dataset)

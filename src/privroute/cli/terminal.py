@@ -102,9 +102,9 @@ def percent(value: float) -> str:
 
 
 def share(value: float, *, width: int = 20) -> str:
-    """Draw how much of a whole is used; anything at all shows, and only a whole is full."""
+    """Draw how much of a whole is used; anything at all shows, and only what is whole to a millionth is full."""
     filled = min(max(0, round(value * width)), width)
-    if 0 < value < 1:
+    if 0 < value < 1 - 1e-6:
         filled = min(max(filled, 1), width - 1)
     return "█" * filled + "░" * (width - filled)
 

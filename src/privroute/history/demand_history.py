@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,6 +134,20 @@ class DemandHistory(Remade):
     def days(self) -> int:
         """N, the number of days; public."""
         return len(self.counts)
+
+    def each_day(self) -> list[DemandHistory]:
+        """PRIVATE. One history for each day."""
+        public = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("counts", "dates")
+        }
+        return [
+            DemandHistory(
+                counts=self.counts[day : day + 1],
+                dates=None if self.dates is None else self.dates[day : day + 1],
+                **public,
+            )
+            for day in range(self.days)
+        ]
 
     @property
     def frame(self) -> Frame:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privroute.errors import DemandError, GuaranteeError, HistoryError
 from privroute.flows.optimum import solve_optimum
@@ -21,10 +21,14 @@ from privroute.release.guarantee import Guarantee
 from privroute.release.release import Release
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
     from privroute.history.frame import Frame
     from privroute.mechanism.steps import Steps
 
-__all__ = ["learn", "learn_with_noise"]
+__all__ = ["Drawn", "certify", "draw", "learn", "learn_with_noise"]
 
 _STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY}
 
@@ -64,29 +68,50 @@ def learn_with_noise(
     """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
     chosen = as_mechanism(mechanism)
     _check(network, history, guarantee, chosen)
-    frame = history.frame
     if isinstance(chosen, Unprotected):
-        certificate = _certificate(frame, chosen, None, None)
+        certificate = certify(history.frame, chosen, None, None)
         if ledger is not None:
-            charge_release(ledger, frame, guarantee, certificate)  # refuses
-        policy = solve_optimum(network, history.mean, gap=chosen.gap, progress=progress).policy
-        return Release(policy, certificate)
+            charge_release(ledger, history.frame, guarantee, certificate)  # refuses
+        return Release(solve_optimum(network, history.mean, gap=chosen.gap, progress=progress).policy, certificate)
+    drawn = draw(network, history, guarantee, chosen, noise, ledger)
+    # From here on only noisy values and public data: post-processing.
+    made = _STEPS[type(chosen)].publish(network, history.frame, chosen, drawn.promise, drawn.noisy, progress)
+    return Release(made.policy, drawn.certificate, made.demand, made.noisy_counts, drawn.on_saved)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Noisy values, and what was promised, certified and charged before they were drawn."""
+
+    promise: Promise
+    certificate: Certificate
+    on_saved: Callable[[str], None] | None
+    noisy: NDArray[Any]
+
+
+def draw(
+    network: Network,
+    history: DemandHistory,
+    guarantee: Guarantee | None,
+    chosen: Mechanism,
+    noise: Noise,
+    ledger: Ledger | None,
+) -> Drawn:
+    """The private phase: promise, charge, noise, in this order."""
+    _check(network, history, guarantee, chosen)
     if guarantee is None:
         raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
-    steps = _STEPS[type(chosen)]
+    frame, steps = history.frame, _STEPS[type(chosen)]
     promise = Promise.of(guarantee, steps.sensitivity(network, frame, guarantee, chosen))
-    certificate, on_saved = _certificate(frame, chosen, noise, promise), None
+    certificate, on_saved = certify(frame, chosen, noise, promise), None
     # Everything so far is public. What is charged stays charged, whatever happens from here on.
     if ledger is not None:
         charge, certificate = charge_release(ledger, frame, guarantee, certificate)
-        on_saved = partial(note_written, ledger, charge)
-    noisy = steps.perturb(network, history, chosen, promise, noise)
-    # From here on only `noisy` and public data: post-processing.
-    made = steps.publish(network, frame, chosen, promise, noisy, progress)
-    return Release(made.policy, certificate, made.demand, made.noisy_counts, on_saved)
+        on_saved = partial(note_written, ledger, charge.entry)
+    return Drawn(promise, certificate, on_saved, steps.perturb(network, history, chosen, promise, noise))
 
 
-def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promise | None) -> Certificate:
+def certify(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promise | None) -> Certificate:
     """Only what is public: options, frame, and what OpenDP's maps say of the scale that was used."""
     guarantee = None if promise is None else promise.guarantee
     dates, kept = frame.dates, frame.contribution

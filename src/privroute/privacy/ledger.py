@@ -268,10 +268,10 @@ def charge_release(
     return charge, replace(certificate, budget=entry)
 
 
-def note_written(ledger: Ledger, charge: Charge, folder: str) -> None:
+def note_written(ledger: Ledger, entry: int, folder: str) -> None:
     """Note where a release was written; if that fails the release is there all the same, and it is charged."""
     try:
-        ledger.note_written(charge.entry, folder)
+        ledger.note_written(entry, folder)
     except LedgerError as problem:
         warnings.warn(f"the release is written and charged, but not noted as written: {problem}", RuntimeWarning, 2)
 

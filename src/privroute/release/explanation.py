@@ -23,7 +23,7 @@ from privroute.errors import GuaranteeError
 if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
 
-__all__ = ["Explanation", "explain", "odds_factor"]
+__all__ = ["Explanation", "budget_in_words", "explain", "odds_factor"]
 
 _LARGEST_EXPONENT = 700.0
 _MANY = 10
@@ -178,7 +178,10 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
         several += f"; for {_MANY} {words.many} it is {_factor(odds_factor(certificate.rho, delta, units=_MANY))}"
     return (
         f"{several}.",
-        f"Several releases from the same trips: together they reveal more than each alone ({_budget(certificate)}).",
+        (
+            "Several releases from the same trips: together they reveal more than each alone "
+            f"({budget_in_words(certificate)})."
+        ),
         "Trips from whoever made this release: the curator saw them all and must be trusted.",
         (
             "What is true of everybody: that a road is busy in the morning is what the release is meant to show, and "
@@ -191,13 +194,14 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
     )
 
 
-def _budget(certificate: Certificate) -> str:
+def budget_in_words(certificate: Certificate) -> str:
+    """Which entry of which ledger paid for a release, and what is spent with it."""
     budget = certificate.budget
     if isinstance(budget, str):
         return "the budget of this data set is not tracked"
     return (
-        f"entry {budget['entry']} of the ledger of {budget['dataset']}: with it all releases cost epsilon "
-        f"{_factor(budget['spent_epsilon'])} of {budget['approved_epsilon']:g} at delta {budget['approved_delta']:g}"
+        f"entry {budget['entry']:,} of the ledger of {budget['dataset']}; with it all releases so far cost epsilon "
+        f"{budget['spent_epsilon']:.4g} of {budget['approved_epsilon']:g} at delta {budget['approved_delta']:g}"
     )
 
 
@@ -248,12 +252,21 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             + (f" (rho {certificate.rho:.3g})." if certificate.rho is not None else ".")
         )
     if certificate.mechanism == "daily" and certificate.noise_scale is not None:
-        window = min(int(certificate.options.get("window") or certificate.days), int(certificate.days))
-        sentences.append(
-            f"The released counts are sums over the last {window:,} days, each day with noise of its own: standard "
-            f"deviation {certificate.noise_scale * math.sqrt(window):.4g} on a sum."
-        )
+        sentences.append(_days_in_words(certificate, certificate.noise_scale))
     return tuple(sentences)
+
+
+def _days_in_words(certificate: Certificate, scale: float) -> str:
+    """How the noisy days of a daily release were put together."""
+    window = min(int(certificate.options.get("window") or certificate.days), int(certificate.days))
+    if certificate.options.get("half_life_days") is not None or certificate.options.get("next_weekday"):
+        return (
+            f"Each of the last {window:,} days has noise of its own; how much a day counts depends on its date alone."
+        )
+    return (
+        f"The released counts are sums over the last {window:,} days, each day with noise of its own: standard "
+        f"deviation {scale * math.sqrt(window):.4g} on a sum."
+    )
 
 
 def _factor(value: float) -> str:
