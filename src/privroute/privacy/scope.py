@@ -60,10 +60,7 @@ class Scope:
 
     def intervals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and stops of all intervals, ascending."""
-        start, length, days = np.array(self.runs, dtype=np.int64).T
-        within = np.arange(days.sum()) - np.repeat(np.cumsum(days) - days, days)
-        starts = np.repeat(start, days) + within * DAY_S
-        return starts, starts + np.repeat(length, days)
+        return _intervals(np.array(self.runs, dtype=np.int64))
 
     def whole_days(self) -> Scope:
         """All of every day that it touches."""
@@ -136,14 +133,13 @@ class Profile:
         together: dict[Scope, int] = {}
         for scope, amount in zip(scopes, amounts, strict=True):
             together[scope] = together.get(scope, 0) + amount
-        ends, changes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for scope, amount in together.items():
-            starts, stops = scope.intervals()
-            ends += [starts, stops]
-            changes += [np.full(starts.size, amount, np.int64), np.full(stops.size, -amount, np.int64)]
-        times = np.concatenate(ends)
+        runs = np.array([run for scope in together for run in scope.runs], dtype=np.int64).reshape(-1, 3)
+        each = [amount for scope, amount in together.items() for _ in scope.runs]
+        starts, stops = _intervals(runs)
+        change = np.repeat(np.array(each, dtype=np.int64), runs[:, 2])
+        times = np.concatenate([starts, stops])
         order = np.argsort(times, kind="stable")
-        times, levels = times[order], np.cumsum(np.concatenate(changes)[order])
+        times, levels = times[order], np.cumsum(np.concatenate([change, -change])[order])
         # Half-open: what ends at a moment and what begins at it are settled together.
         settled = np.append(times[1:] != times[:-1], True)[: times.size]
         self.times: NDArray[np.int64] = times[settled]
@@ -182,6 +178,14 @@ class Profile:
         low = np.searchsorted(self.times, starts, "right")
         high = np.searchsorted(self.times, stops, "left") + 1
         return np.maximum.reduceat(self.levels, np.stack([low, high], axis=1).ravel())[::2]
+
+
+def _intervals(runs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Starts and stops of the intervals of runs, run after run: (runs, 3) as in Scope."""
+    start, length, days = runs.T
+    within = np.arange(days.sum()) - np.repeat(np.cumsum(days) - days, days)
+    starts = np.repeat(start, days) + within * DAY_S
+    return starts, starts + np.repeat(length, days)
 
 
 def moment(seconds: int) -> str:
