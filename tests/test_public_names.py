@@ -38,6 +38,7 @@ def test_each_name_loads_and_is_documented(name: str) -> None:
 def test_exported_names_are_the_documented_ones() -> None:
     assert sorted(pr.__all__) == [
         "Certificate",
+        "Contribution",
         "Counts",
         "Daily",
         "Demand",
@@ -73,6 +74,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "read_omx",
         "read_tntp",
         "read_tntp_trips",
+        "read_trips",
         "simulate_days",
         "sioux_falls",
         "solve_equilibrium",
