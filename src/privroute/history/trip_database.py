@@ -1,6 +1,6 @@
 """DuckDB for private rows: within a memory limit, in a folder of its own, and without its error messages.
 
-What DuckDB says when it fails may quote a record, so nothing of it goes further: `Database.run` raises errors that say
+What DuckDB says when it fails may quote a record, so nothing of it goes further: `Database` raises errors that say
 what kind of failure it was, outside `except`, so that the caught one does not stay on them.
 """
 
@@ -72,11 +72,18 @@ class Database:
         whole = self._duckdb.sqltypes.INTEGER
         self.connection.create_function(name, function, types, whole, type="arrow", null_handling="special")
 
-    def run(self, statement: str) -> Any:
-        """Execute one statement; its result can be fetched."""
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """All rows of the statement's result."""
+        return self._run(statement, "fetchall")
+
+    def arrays(self, statement: str) -> dict[str, Any]:
+        """The result's columns as arrays."""
+        return self._run(statement, "fetchnumpy")
+
+    def _run(self, statement: str, fetch: str) -> Any:
         kind = ""
         try:
-            return self.connection.execute(statement)
+            return getattr(self.connection.execute(statement), fetch)()  # some statements run only while fetched from
         except self._duckdb.OutOfMemoryException:
             kind = "memory"
         except self._duckdb.Error:

@@ -129,7 +129,7 @@ def _parquet_columns(database: Database, path: Path, roles: Mapping[str, str]) -
     described = None
     try:
         table = f"read_parquet([{literal(database.link(path))}], hive_partitioning = false)"
-        described = database.run(f"DESCRIBE SELECT * FROM {table}").fetchall()
+        described = database.rows(f"DESCRIBE SELECT * FROM {table}")
     except UnreadableError:
         pass
     if described is None:

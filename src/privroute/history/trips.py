@@ -187,15 +187,15 @@ class _Scan:
         )
         grouped = "SELECT reason, if(reason = 0, day, -1) AS day, if(reason = 0, pair, -1) AS pair, sum(trips)::BIGINT AS trips"
         if self.contribution is None:
-            answer = self.database.run(f"{grouped} FROM ({requests}) GROUP BY ALL").fetchnumpy()
+            answer = self.database.arrays(f"{grouped} FROM ({requests}) GROUP BY ALL")
             above_bounds = 0
         else:
-            self.database.run(f"CREATE OR REPLACE TEMP TABLE requests AS {requests}")
+            self.database.rows(f"CREATE OR REPLACE TEMP TABLE requests AS {requests}")
             usable = "(SELECT * FROM requests WHERE reason = 0)"
             kept = f"SELECT 0 AS reason, day, pair, 1 AS trips FROM ({kept_requests(usable, self.contribution)})"
             dropped = "SELECT reason, day, pair, trips FROM requests WHERE reason > 0"
-            answer = self.database.run(f"{grouped} FROM ({kept} UNION ALL {dropped}) GROUP BY ALL").fetchnumpy()
-            above_bounds = self.database.run("SELECT count(*) FROM requests").fetchone()[0] - int(answer["trips"].sum())
+            answer = self.database.arrays(f"{grouped} FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")
+            above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(answer["trips"].sum())
         tally = np.bincount(answer["reason"], weights=answer["trips"], minlength=len(_REASONS)).astype(np.int64)
         named = dict(zip(_REASONS, tally.tolist(), strict=True)) | {"above_bounds": above_bounds}
         good = answer["reason"] == 0
@@ -216,16 +216,16 @@ class _Scan:
         for source in read:
             missing = self._time(source).missing
             if source.lines is None:
-                total += self.database.run(f"SELECT count(*) FROM {source.rows}").fetchone()[0]
-                unreadable += self.database.run(f"SELECT count(*) FROM {source.rows} WHERE {missing}").fetchone()[0]
+                total += self.database.rows(f"SELECT count(*) FROM {source.rows}")[0][0]
+                unreadable += self.database.rows(f"SELECT count(*) FROM {source.rows} WHERE {missing}")[0][0]
                 continue
             whole = f"count(*) FILTER (whole), count(*) FILTER (whole AND ({missing}))"
-            lines, good, timeless = self.database.run(f"SELECT count(*), {whole} FROM {source.lines}").fetchone()
+            lines, good, timeless = self.database.rows(f"SELECT count(*), {whole} FROM {source.lines}")[0]
             lost = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
             total += good
             unreadable += timeless
-            malformed += lines - good + self.database.run(lost).fetchone()[0]
-            self.database.run("DELETE FROM reject_errors")
+            malformed += lines - good + self.database.rows(lost)[0][0]
+            self.database.rows("DELETE FROM reject_errors")
         return {"malformed": malformed, "unreadable_time": unreadable, "outside": total - unreadable - in_period}
 
     def _time(self, source: Source) -> TimeColumn:
@@ -288,7 +288,7 @@ def _put_tables(database: Database, network: Network, pairs: Pairs, nearest: Nea
     database.put("zones", pa.table(zones))
     database.put("pairs", pa.table(ends | {"pair": pa.array(np.arange(len(pairs), dtype=np.int32))}))
     if nearest is not None:
-        database.define("nearest_zone", lambda *degrees: pa.array(nearest(*map(_floats, degrees))))
+        database.define("nearest_zone", lambda lon, lat: pa.array(nearest(_floats(lon), _floats(lat))))
 
 
 def _floats(column: Any) -> NDArray[np.float64]:
