@@ -30,8 +30,9 @@ PeriodOfDay = str | tuple[Clock, Clock]
 NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 SECOND_US = 1_000_000
 DAY_US = 86_400 * SECOND_US
-_EPOCH = dt.date(1970, 1, 1)
+EPOCH = dt.date(1970, 1, 1)
 _CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?", re.ASCII)
+_EARLIEST, _LATEST = dt.date(1970, 1, 5), dt.date(9999, 12, 27)  # so that all times are after 1970, and exist
 _HOUR = dt.timedelta(hours=1)
 _AROUND = dt.timedelta(days=3)  # more than any time zone is from UTC, and a period that passes midnight
 
@@ -62,10 +63,8 @@ class OperationDays:
         counted = tuple(day for day in days if day.weekday() in chosen)
         if not counted:
             raise HistoryError(f"no day from {days[0]} to {days[-1]} is one of the weekdays; widen dates= or weekdays=")
-        try:
-            _ = days[0] - _AROUND, days[-1] + _AROUND
-        except OverflowError:
-            raise HistoryError(f"the range {days[0]} to {days[-1]} is at the end of the calendar") from None
+        if not _EARLIEST <= days[0] <= days[-1] <= _LATEST:
+            raise HistoryError(f"dates are {days[0]} to {days[-1]}; pass days from {_EARLIEST} to {_LATEST}")
         length = end - start if end > start else end - start + DAY_US
         return cls(days[0], len(days), start, length, chosen, counted)
 
@@ -77,13 +76,18 @@ class OperationDays:
     @property
     def start_local_us(self) -> int:
         """When the first day's period begins: microseconds of local clock time since 1970."""
-        return (self.first - _EPOCH).days * DAY_US + self.start_us
+        return (self.first - EPOCH).days * DAY_US + self.start_us
+
+    @property
+    def end_local_us(self) -> int:
+        """A day after the last day's period begins, so not before it ends."""
+        return self.start_local_us + self.span * DAY_US
 
     @property
     def around_us(self) -> tuple[int, int]:
         """An interval that contains every period by days on either side, in local clock time and in UTC."""
         margin = _AROUND.days * DAY_US
-        return self.start_local_us - margin, self.start_local_us + self.span * DAY_US + margin
+        return self.start_local_us - margin, self.end_local_us + margin
 
     def positions(self) -> list[int]:
         """For each day of the span its position among the dates that count, -1 where it does not count."""
@@ -138,7 +142,7 @@ def _offset(zone: zoneinfo.ZoneInfo, instant: dt.datetime) -> int:
 
 
 def _microseconds(instant: dt.datetime) -> int:
-    return (instant - dt.datetime.combine(_EPOCH, dt.time(), dt.UTC)) // dt.timedelta(microseconds=1)
+    return (instant - dt.datetime.combine(EPOCH, dt.time(), dt.UTC)) // dt.timedelta(microseconds=1)
 
 
 def _period(period: object) -> tuple[int, int]:

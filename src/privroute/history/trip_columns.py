@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import HistoryError
-from privroute.history.operation_days import DAY_US, SECOND_US, utc_offsets
+from privroute.history.operation_days import DAY_US, EPOCH, NAMES, SECOND_US, utc_offsets
 from privroute.history.trip_database import literal
 from privroute.network.checks import one_of, show
 
 if TYPE_CHECKING:
     from privroute.history.operation_days import OperationDays
 
-__all__ = ["EpochUnit", "TimeColumn", "TimeReading", "coordinate", "in_period", "user_key", "zone_key"]
+__all__ = ["EpochUnit", "TimeColumn", "TimeReading", "coordinate", "day_number", "in_period", "user_key", "zone_key"]
 
 EpochUnit = Literal["s", "ms", "us", "ns"]
 
@@ -43,12 +43,12 @@ class TimeColumn:
 
     local_us : microseconds of local clock time since 1970; NULL where it is unreadable or far outside the dates
     missing : whether there is no readable time
-    near : a condition that every row of the period meets, in a form that lets whole parts of files be skipped
+    near : where there is such a form, the condition that it is within the dates, by which parts of files are skipped
     """
 
     local_us: str
     missing: str
-    near: str
+    near: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,8 @@ class TimeReading:
             number = _number(name, kind)
             return None if number is None else self._aware(_epoch_us(number, self.epoch_unit), f"{number} IS NULL")
         if kind == "TIMESTAMP":
-            low, high = (f"make_timestamp({end}::BIGINT)" for end in self.days.around_us)
-            near = f"{name} >= {low} AND {name} < {high}"
-            return TimeColumn(f"CASE WHEN {near} THEN epoch_us({name}) END", f"{name} IS NULL", near)
+            low, high = (f"make_timestamp({at}::BIGINT)" for at in (self.days.start_local_us, self.days.end_local_us))
+            return TimeColumn(f"epoch_us({name})", f"{name} IS NULL", f"{name} >= {low} AND {name} < {high}")
         if _TIMESTAMP.fullmatch(kind):
             return self._naive(f"TRY_CAST({name} AS TIMESTAMP)", f"{name} IS NULL")
         if _AWARE.fullmatch(kind):
@@ -92,7 +91,7 @@ class TimeReading:
             return None if self.tz is None else self._aware(instant, f"{name} IS NULL")
         if _TEXT.fullmatch(kind):
             return self._text(f"CAST({name} AS VARCHAR)")
-        return TimeColumn("NULL::BIGINT", "TRUE", "TRUE") if _NOTHING.fullmatch(kind) else None
+        return TimeColumn("NULL::BIGINT", "TRUE") if _NOTHING.fullmatch(kind) else None
 
     def _text(self, name: str) -> TimeColumn:
         if self.time_format is not None:
@@ -111,10 +110,10 @@ class TimeReading:
         )
         aware = self._aware(instant, f"{instant} IS NULL")
         missing = f"({plain.missing}) AND ({aware.missing})"
-        return TimeColumn(f"coalesce({plain.local_us}, {aware.local_us})", missing, "TRUE")
+        return TimeColumn(f"coalesce({plain.local_us}, {aware.local_us})", missing)
 
     def _naive(self, timestamp: str, missing: str) -> TimeColumn:
-        return TimeColumn(self._within(f"epoch_us({timestamp})", "0"), missing, "TRUE")
+        return TimeColumn(self._within(f"epoch_us({timestamp})", "0"), missing)
 
     def _aware(self, instant_us: str, missing: str) -> TimeColumn:
         """Add what the zone's clocks are ahead of UTC; this changes at a few instants, known beforehand."""
@@ -124,7 +123,7 @@ class TimeReading:
             for (_, offset), (start, _) in zip(offsets[:-1], offsets[1:], strict=True)
         )
         shift = f"CASE{cases} ELSE {offsets[-1][1]} END" if cases else f"{offsets[-1][1]}"
-        return TimeColumn(self._within(instant_us, shift), missing, "TRUE")
+        return TimeColumn(self._within(instant_us, shift), missing)
 
     def _within(self, microseconds: str, shift: str) -> str:
         """Nothing is added to times far outside, which could overflow."""
@@ -132,14 +131,33 @@ class TimeReading:
         return f"CASE WHEN {microseconds} BETWEEN {low} AND {high} THEN {microseconds} + {shift} END"
 
 
-def in_period(days: OperationDays, since_start_us: str) -> str:
-    """Condition on microseconds since the first period began."""
-    x = since_start_us
-    conditions = [f"{x} >= 0", f"{x} < {days.span * DAY_US}", f"{x} % {DAY_US} < {days.length_us}"]
-    if len(days.weekdays) < len("1234567"):
-        chosen = ", ".join(str((day - days.first.weekday()) % 7) for day in days.weekdays)
-        conditions.append(f"{x} // {DAY_US} % 7 IN ({chosen})")
+def in_period(days: OperationDays, time: TimeColumn) -> str:
+    """Condition on `local_us`, a time in microseconds: within the period of a day that counts.
+
+    Nothing is added or subtracted before all rows outside are gone, so nothing can overflow.
+    """
+    clock, end = f"local_us % {DAY_US}", days.start_us + days.length_us
+    first = _on_weekdays(days, 0)
+    within = f"{clock} BETWEEN {days.start_us} AND {min(end, DAY_US) - 1}{first}"
+    if end > DAY_US:
+        within = f"({within} OR {clock} < {end - DAY_US}{_on_weekdays(days, 1)})"
+    conditions = [within]
+    if not time.near:
+        conditions.append(f"local_us BETWEEN {days.start_local_us} AND {days.end_local_us - 1}")
     return " AND ".join(conditions)
+
+
+def _on_weekdays(days: OperationDays, later: int) -> str:
+    """And it is one of the weekdays, or so many days later."""
+    if len(days.weekdays) == len(NAMES):
+        return ""
+    since_epoch = sorted((day + later - EPOCH.weekday()) % len(NAMES) for day in days.weekdays)
+    return f" AND local_us // {DAY_US} % {len(NAMES)} IN ({', '.join(map(str, since_epoch))})"
+
+
+def day_number(days: OperationDays) -> str:
+    """The day of the span to which a time within a period belongs."""
+    return f"CAST((local_us - {days.start_us}) // {DAY_US} - {(days.first - EPOCH).days} AS INTEGER)"
 
 
 def zone_key(name: str, kind: str) -> tuple[str, Literal["number", "label"]] | None:

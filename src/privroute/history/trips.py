@@ -14,8 +14,8 @@ from privroute.history.bounding import kept_requests
 from privroute.history.contribution import Contribution
 from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import NearestZone
-from privroute.history.operation_days import DAY_US, OperationDays
-from privroute.history.trip_columns import TimeReading, coordinate, in_period, user_key, zone_key
+from privroute.history.operation_days import OperationDays
+from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
 from privroute.history.trip_database import Database, UnreadableError, open_database
 from privroute.history.trip_files import Source, careful_copy, find_files, sources
 from privroute.history.trip_rows import TripRows
@@ -239,8 +239,8 @@ class _Scan:
         days = self.reading.days
         time = self._time(source)
         ends = [self._end(source, role) for role in ("origin", "destination")]
-        read = [f"{time.local_us} - {days.start_local_us} AS since_us", *(sql for end in ends for sql in end.read)]
-        shown = [f"CAST(since_us // {DAY_US} AS INTEGER) AS day", *(end.shown for end in ends)]
+        read = [f"{time.local_us} AS local_us", *(sql for end in ends for sql in end.read)]
+        shown = [f"{day_number(days)} AS day", *(end.shown for end in ends)]
         if self.contribution is None:
             grouped = f"{', '.join(shown)}, count(*) AS trips"
             group = " GROUP BY ALL"
@@ -249,14 +249,14 @@ class _Scan:
             if key is None:
                 raise _unusable(source, "user_id", self.reading)
             read.append(f"{key} AS user_id")
-            grouped = f"{', '.join(shown)}, 1::BIGINT AS trips, user_id, since_us"
+            grouped = f"{', '.join(shown)}, 1::BIGINT AS trips, user_id, local_us"
             group = ""
         rows = (
-            f"SELECT {grouped} FROM (SELECT {', '.join(read)} FROM {source.rows} WHERE {time.near}) "
-            f"WHERE {in_period(days, 'since_us')}{group}"
+            f"SELECT {grouped} FROM (SELECT {', '.join(read)} FROM {source.rows} WHERE {time.near or 'TRUE'}) "
+            f"WHERE {in_period(days, time)}{group}"
         )
         joins = " ".join(end.join for end in ends)
-        extra = "" if self.contribution is None else ", r.user_id, r.since_us"
+        extra = "" if self.contribution is None else ", r.user_id, r.local_us"
         return f"SELECT r.day, r.trips, {ends[0].node} AS origin, {ends[1].node} AS destination{extra} FROM ({rows}) r {joins}"
 
     def _end(self, source: Source, role: str) -> _End:
