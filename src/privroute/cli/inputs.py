@@ -97,6 +97,21 @@ _OPTIONS = {
     "period_min is ": "--period-min is ",
     "expansion is ": "--expansion is ",
     " (pass check_total=False to read it as it is)": "",
+    "with departure=": "with --departure-column",
+    "with origin=": "with --origin-column",
+    "with destination=": "with --destination-column",
+    "with user=": "with --user-column",
+    "epoch_unit=": "--epoch-unit",
+    "time_format=": "--time-format",
+    "max_requests=": "--max-requests",
+    "max_per_pair=": "--max-per-pair",
+    "memory_mb=": "--memory-mb",
+    "temp_folder=": "--temp-folder",
+    "dates= or weekdays=": "the dates or --weekdays",
+    'unit="user-day"': "--unit user-day",
+    'unit="user"': "--unit user",
+    "pass tz=": "pass --tz",
+    "need tz=,": "need --tz,",
 }
 
 

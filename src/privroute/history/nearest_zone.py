@@ -36,7 +36,11 @@ class NearestZone:
                 "read a network with them, or name columns of zones"
             )
         self.largest_km = real_number(
-            largest_km, "largest_km", HistoryError, lambda number: number > 0, "pass kilometres beyond which no zone is near"
+            largest_km,
+            "largest_km",
+            HistoryError,
+            lambda number: number > 0,
+            "pass kilometres beyond which no zone is near",
         )
         self._zones = network.zones
         self._points = _on_sphere(*network.coordinates[network.zones].T)

@@ -121,7 +121,7 @@ def _ending(path: Path) -> str:
 def _lacks(path: Path, role: str, name: str, columns: int) -> FormatError:
     # the names in the file are not shown: a file without a header has a record there
     many = f"its {columns:,} columns" if columns != 1 else "its only column"
-    return FormatError(path, f"none of {many} is called {show(name)}; name the column with {role}=")
+    return FormatError(path, f"none of {many} is called {show(name)}; name the column with {role.split('_', maxsplit=1)[0]}=")
 
 
 def _parquet_columns(database: Database, path: Path, roles: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -191,7 +191,9 @@ def _header(path: Path) -> str:
     return text
 
 
-def _csv_source(database: Database, key: tuple[str, int, tuple[int, ...]], paths: list[Path], roles: list[str]) -> Source:
+def _csv_source(
+    database: Database, key: tuple[str, int, tuple[int, ...]], paths: list[Path], roles: list[str]
+) -> Source:
     """Lines as they are, split by SQL: cells between delimiters, or between quotes where the line has any."""
     delimiter, columns, positions = key
     links = ", ".join(literal(database.link(path)) for path in paths)
@@ -265,8 +267,12 @@ def _careful(column: Any) -> Any:
         limit = (2**62) // factor
         number = column.cast(pa.int64())
         near = pc.and_(pc.greater_equal(number, -limit), pc.less_equal(number, limit))
-        return pc.if_else(near, column, pa.scalar(None, column.type)).cast(pa.timestamp("us", column.type.tz), safe=False)
+        return pc.if_else(near, column, pa.scalar(None, column.type)).cast(
+            pa.timestamp("us", column.type.tz), safe=False
+        )
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         texts = column.cast(pa.large_binary()).to_pylist()
-        return pa.array([None if text is None else text.decode("utf-8", "replace") for text in texts], pa.large_string())
+        return pa.array(
+            [None if text is None else text.decode("utf-8", "replace") for text in texts], pa.large_string()
+        )
     return column

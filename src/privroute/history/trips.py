@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from privroute.history.trip_columns import EpochUnit, TimeColumn
     from privroute.release.guarantee import Unit
 
-__all__ = ["read_trips"]
+__all__ = ["as_contribution", "read_trips"]
 
 Ends = str | tuple[str, str]
 
@@ -97,7 +97,7 @@ def read_trips(
     show what stands in a record. docs/trips.md has the whole of it.
     """
     days = OperationDays.of(period, dates, weekdays)
-    contribution = _contribution(unit, max_requests, max_per_pair)
+    contribution = as_contribution(unit, max_requests, max_per_pair)
     roles = _roles(origin, destination, departure, None if contribution is None else user)
     reading = TimeReading(days, tz, time_format, epoch_unit)
     check_type(network, Network, "network", HistoryError)
@@ -266,7 +266,12 @@ class _Scan:
             if key is None:
                 raise _unusable(source, role, self.reading)
             sql, column = key
-            return _End([f"{sql} AS {role}"], role, f"LEFT JOIN zones z_{role} ON z_{role}.{column} = r.{role}", f"z_{role}.node")
+            return _End(
+                [f"{sql} AS {role}"],
+                role,
+                f"LEFT JOIN zones z_{role} ON z_{role}.{column} = r.{role}",
+                f"z_{role}.node",
+            )
         degrees = []
         for name in (f"{role}_lon", f"{role}_lat"):
             sql = coordinate(name, source.kinds[name])
@@ -296,7 +301,8 @@ def _floats(column: Any) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
 
 
-def _contribution(unit: object, max_requests: object, max_per_pair: object) -> Contribution | None:
+def as_contribution(unit: object, max_requests: object, max_per_pair: object) -> Contribution | None:
+    """The bound that arguments of read_trips name; None at request level."""
     chosen = one_of(unit, UNITS, "unit", HistoryError)
     if chosen == "request":
         if max_requests is not None or max_per_pair is not None:
