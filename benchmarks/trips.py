@@ -67,12 +67,10 @@ def with_privroute(folder: Path) -> Any:
 
     roads = network()
     pr.Pairs.of_zones(roads)
-    assert pr.read_trips  # noqa: S101 - names are loaded when they are first used
+    reader = pr.read_trips  # names of the package are loaded when they are first used
 
     def read() -> int:
-        history = pr.read_trips(
-            f"{folder}/*.parquet", roads, period=(START, END), dates=(FIRST, LAST), report=lambda _: None
-        )
+        history = reader(f"{folder}/*.parquet", roads, period=(START, END), dates=(FIRST, LAST), report=lambda _: None)
         origin, destination = history.pairs.origin + 1, history.pairs.destination + 1
         day, pair = history.counts.nonzero()
         return checksum(day, origin[pair], destination[pair], history.counts[day, pair])
@@ -85,12 +83,13 @@ def with_duckdb(folder: Path) -> Any:
     import duckdb  # noqa: PLC0415 - only in its own process
 
     def read() -> int:
-        found = duckdb.sql(f"""
+        found: Any = duckdb.sql(f"""
             SELECT date_diff('day', DATE '{FIRST}', CAST(departure AS DATE)) AS day, origin, destination, count(*) AS n
             FROM read_parquet('{folder}/*.parquet')
             WHERE departure >= DATE '{FIRST}' AND departure < DATE '{LAST}' + 1
               AND CAST(departure AS TIME) >= TIME '{START}' AND CAST(departure AS TIME) < TIME '{END}'
-            GROUP BY ALL""").fetchnumpy()  # noqa: S608 - a constant
+            GROUP BY ALL""")  # noqa: S608 - constants
+        found = found.fetchnumpy()
         return checksum(found["day"], found["origin"], found["destination"], found["n"])
 
     return read
@@ -104,10 +103,8 @@ def with_pandas(folder: Path) -> Any:
         parts = []
         for path in sorted(folder.glob("*.parquet")):
             trips = pd.read_parquet(path, columns=["origin", "destination", "departure"])
-            hour = trips.departure.dt.hour
-            chosen = trips[
-                (trips.departure >= FIRST) & (trips.departure.dt.date <= pd.Timestamp(LAST).date()) & (hour == 7)
-            ]
+            within = (trips.departure >= FIRST) & (trips.departure < pd.Timestamp(LAST) + pd.Timedelta(days=1))
+            chosen = trips[within & (trips.departure.dt.hour == int(START[:2]))]
             parts.append(chosen.groupby([chosen.departure.dt.date, "origin", "destination"]).size())
         total = pd.concat(parts).groupby(level=[0, 1, 2]).sum().reset_index(name="n")
         day = (pd.to_datetime(total.departure) - pd.Timestamp(FIRST)).dt.days.to_numpy()

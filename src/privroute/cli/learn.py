@@ -133,7 +133,8 @@ def learn(
         warn("NOT PRIVATE: no noise was added. This release is for comparison only; do not publish it.")
         return
     say(
-        f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one {_UNITS[guarantee.unit]}; {routes_in_words(release.policy)}. "
+        f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one {_UNITS[guarantee.unit]}; "
+        f"{routes_in_words(release.policy)}. "
         "The budget of this data set is not tracked: releases from the same trips add up."
     )
     line(f"What it promises, and what it does not: privroute inspect {out}")

@@ -1,10 +1,10 @@
 """Contribution bounding: at most k requests of each user are kept, chosen without looking at anybody else's.
 
-Each request gets a key, a hash of a salt, its user, its time, its pair, and a number that tells equal ones apart; of each
-user's requests for a pair the k_p with the smallest keys are kept, and of those the k with the smallest. Keys are
-functions of the request alone, so which requests of a user are kept depends on that user's requests and the salt, never
-on other rows, their order, files or threads: docs/proofs/user.md, Lemma 1. Since the hash is as good as random and the
-salt is new each time, every one of a user's requests is as likely to be kept as the others.
+Each request gets a key: a hash of a salt, its user, its time, its pair, and a number that tells equal ones apart. Of
+each user's requests for a pair the k_p with the smallest keys are kept, and of those the k with the smallest. Keys come
+from the request alone, so which requests of a user are kept depends on that user's requests and the salt, never on
+other rows, their order, files or threads: docs/proofs/user.md, Lemma 1. Since the hash is as good as random and the
+salt is new each time, every one of a user's requests for a pair is as likely to be kept as the others.
 """
 
 from __future__ import annotations

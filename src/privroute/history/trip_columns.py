@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import HistoryError
@@ -118,10 +119,7 @@ class TimeReading:
     def _aware(self, instant_us: str, missing: str) -> TimeColumn:
         """Add what the zone's clocks are ahead of UTC; this changes at a few instants, known beforehand."""
         offsets = utc_offsets(self.days, self.tz or "UTC")
-        cases = "".join(
-            f" WHEN {instant_us} < {start} THEN {offset}"
-            for (_, offset), (start, _) in zip(offsets[:-1], offsets[1:], strict=True)
-        )
+        cases = "".join(f" WHEN {instant_us} < {start} THEN {offset}" for (_, offset), (start, _) in pairwise(offsets))
         shift = f"CASE{cases} ELSE {offsets[-1][1]} END" if cases else f"{offsets[-1][1]}"
         return TimeColumn(self._within(instant_us, shift), missing)
 

@@ -74,11 +74,11 @@ class Database:
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """All rows of the statement's result."""
-        return self._run(statement, "fetchall")
+        return list(self._run(statement, "fetchall"))
 
     def arrays(self, statement: str) -> dict[str, Any]:
         """The result's columns as arrays."""
-        return self._run(statement, "fetchnumpy")
+        return dict(self._run(statement, "fetchnumpy"))
 
     def _run(self, statement: str, fetch: str) -> Any:
         kind = ""
@@ -110,7 +110,7 @@ def open_database(memory_mb: object, temp_folder: object, *, progress: bool) -> 
     except ImportError:
         raise MissingExtraError("duckdb", "trips", "reading trip files") from None
     with tempfile.TemporaryDirectory(prefix="privroute-", dir=place, ignore_cleanup_errors=True) as folder:
-        settings = {
+        settings: dict[str, Any] = {
             "memory_limit": f"{limit}MB",
             "temp_directory": str(Path(folder) / "spill"),
             "preserve_insertion_order": "false",

@@ -1,8 +1,8 @@
 """Trip files: which there are, what their columns are, and how DuckDB reads them.
 
 CSV is not read by guessing. The header alone decides the delimiter and where the columns are, and every line is a row
-of its own, split by itself, so that no line, however broken its quotes, can change how another one is read: that is what
-lets one row more or less mean one request more or less. Parquet files whose columns have the same types are read together.
+of its own, split by itself, so that no line, however broken its quotes, can change how another one is read: one line
+more is one request more at most. Parquet files whose columns have the same types are read together.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import csv
 import glob
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ def _matches(item: object) -> list[Path]:
     path = Path(item)
     if path.exists() or not glob.has_magic(str(item)):
         return [path]
-    matches = sorted(glob.glob(str(item), recursive=True))
+    matches = sorted(glob.glob(str(item), recursive=True))  # noqa: PTH207 - Path.glob takes no absolute patterns
     if not matches:
         raise FormatError(item, "no file matches this pattern; check the folder")
     return [Path(match) for match in matches]
@@ -121,7 +122,8 @@ def _ending(path: Path) -> str:
 def _lacks(path: Path, role: str, name: str, columns: int) -> FormatError:
     # the names in the file are not shown: a file without a header has a record there
     many = f"its {columns:,} columns" if columns != 1 else "its only column"
-    return FormatError(path, f"none of {many} is called {show(name)}; name the column with {role.split('_', maxsplit=1)[0]}=")
+    argument = role.split("_", maxsplit=1)[0]
+    return FormatError(path, f"none of {many} is called {show(name)}; name the column with {argument}=")
 
 
 def _parquet_columns(database: Database, path: Path, roles: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -155,10 +157,8 @@ def _csv_columns(path: Path, roles: Mapping[str, str]) -> tuple[str, int, tuple[
     header = _header(path)
     delimiter = max(",;\t|", key=header.count)
     names = None
-    try:
+    with suppress(csv.Error):
         names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter, strict=True), [])]
-    except csv.Error:
-        pass
     if names is None:
         raise FormatError(path, "the header is not readable as CSV; check its quotes", line=1)
     for role, name in roles.items():
@@ -180,10 +180,8 @@ def _header(path: Path) -> str:
     if data is None:
         raise FormatError(path, "cannot be read; it is damaged or not compressed as its ending says")
     line = data.replace(b"\r", b"\n").split(b"\n", 1)[0]
-    try:
-        text = line.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        pass
+    with suppress(UnicodeDecodeError):
+        text = str(line, "utf-8-sig")
     if text is None or "\0" in text or len(line) == _LONGEST_LINE:
         raise FormatError(path, "the header is not UTF-8 text, or too long; save the file as UTF-8", line=1)
     if not text.strip():
@@ -231,10 +229,11 @@ def _unquoted(cell: str) -> str:
 
 
 def careful_copy(database: Database, path: Path, roles: Mapping[str, str]) -> Path:
-    """A copy of a Parquet file's columns, called as their roles, in which values that stop DuckDB are null or replaced, one by one.
+    """A copy of a Parquet file's columns, called as their roles, without the values that stop DuckDB.
 
-    These are times beyond 64 bits of microseconds and texts that are not UTF-8: faults of single rows, which must not
-    decide whether the others are read. The copy is in the database's own folder.
+    These are times beyond 64 bits of microseconds, which become null, and texts that are not UTF-8, whose bad bytes are
+    replaced: faults of single rows, which must not decide whether the others are read. The copy is in the database's
+    own folder.
     """
     target = database.folder / f"copy{len(list(database.folder.iterdir()))}.parquet"
     done = False

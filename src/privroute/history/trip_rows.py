@@ -35,7 +35,7 @@ class TripRows:
     malformed : lines of a CSV file that are not UTF-8, too long, or have not as many cells as the header
     unreadable_time, outside : no departure time, or one outside the dates, weekdays or period
     missing_user : at user level, rows without a user id
-    unknown_zone, within_zone, no_path : ends that are no zones (or too far from any), the same zone twice, pairs left out
+    unknown_zone, within_zone, no_path : an end that is no zone (or too far from any), twice the same zone, no path
     above_bounds : at user level, requests that were not among those kept of their user
     """
 

@@ -1,4 +1,4 @@
-"""From files of trips to a history: the rows of one operation period on the days of a public range, counted by DuckDB."""
+"""From files of trips to a history: one operation period on the days of a public range, counted by DuckDB."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def read_trips(
     weekdays : only these days of the range: "mon-fri", "sat,sun" or numbers with Monday 0; N counts only them
     tz : time zone of period and dates, such as "Europe/Berlin": departure times with an offset from UTC are converted
         to it. Times without one are local clock time as they stand.
-    origin, destination : column of the zone's label, or the columns of (longitude, latitude), which mean the nearest zone
-        within `largest_km` of great-circle distance
+    origin, destination : column of the zone's label, or the columns of (longitude, latitude), which mean the nearest
+        zone within `largest_km` of great-circle distance
     departure : column of the departure time: a timestamp, or text like 2026-03-02 07:15:00 (or as `time_format` says,
         in the letters of strptime), or with `epoch_unit` a number counted from 1970 in UTC
     unit : "request"; or "user" or "user-day", which keep at most `max_requests` requests of each user (and day), and of
@@ -92,9 +92,9 @@ def read_trips(
     report : called with those numbers; by default they are printed on the error stream, marked PRIVATE
     memory_mb, temp_folder : limit of DuckDB's memory, and where it puts what does not fit (private; removed afterwards)
 
-    Rows that cannot be used are dropped and counted, so that no single row decides whether there is a release; only what
-    concerns whole files (none there, damaged, a column missing or of an impossible type) is an error. Messages never
-    show what stands in a record. docs/trips.md has the whole of it.
+    Rows that cannot be used are dropped and counted, so that no single row decides whether there is a release; only
+    what concerns whole files (none there, damaged, a column missing or of an impossible type) is an error. Messages
+    never show what stands in a record. docs/trips.md has the whole of it.
     """
     days = OperationDays.of(period, dates, weekdays)
     contribution = as_contribution(unit, max_requests, max_per_pair)
@@ -185,7 +185,8 @@ class _Scan:
             f"SELECT l.* EXCLUDE (origin, destination), pair, {self._reason()} AS reason FROM ({located}) l "
             "LEFT JOIN pairs p ON p.origin = l.origin AND p.destination = l.destination"
         )
-        grouped = "SELECT reason, if(reason = 0, day, -1) AS day, if(reason = 0, pair, -1) AS pair, sum(trips)::BIGINT AS trips"
+        place = "if(reason = 0, day, -1) AS day, if(reason = 0, pair, -1) AS pair"
+        grouped = f"SELECT reason, {place}, sum(trips)::BIGINT AS trips"
         if self.contribution is None:
             answer = self.database.arrays(f"{grouped} FROM ({requests}) GROUP BY ALL")
             above_bounds = 0
@@ -235,7 +236,7 @@ class _Scan:
         return column
 
     def _located(self, source: Source) -> str:
-        """SQL of the requests of the period: day, trips, ends as nodes (NULL where unknown), and for users id and time."""
+        """SQL of the period's requests: day, trips, ends as nodes (NULL where unknown); for users also id and time."""
         days = self.reading.days
         time = self._time(source)
         ends = [self._end(source, role) for role in ("origin", "destination")]
@@ -257,7 +258,8 @@ class _Scan:
         )
         joins = " ".join(end.join for end in ends)
         extra = "" if self.contribution is None else ", r.user_id, r.local_us"
-        return f"SELECT r.day, r.trips, {ends[0].node} AS origin, {ends[1].node} AS destination{extra} FROM ({rows}) r {joins}"
+        nodes = f"{ends[0].node} AS origin, {ends[1].node} AS destination"
+        return f"SELECT r.day, r.trips, {nodes}{extra} FROM ({rows}) r {joins}"
 
     def _end(self, source: Source, role: str) -> _End:
         """Zones are joined after grouping, by number or label; coordinates become nodes row by row."""
@@ -274,10 +276,10 @@ class _Scan:
             )
         degrees = []
         for name in (f"{role}_lon", f"{role}_lat"):
-            sql = coordinate(name, source.kinds[name])
-            if sql is None:
+            number = coordinate(name, source.kinds[name])
+            if number is None:
                 raise _unusable(source, name, self.reading)
-            degrees.append(f"{sql} AS {name}")
+            degrees.append(f"{number} AS {name}")
         return _End(degrees, f"nearest_zone({role}_lon, {role}_lat) AS {role}", "", f"nullif(r.{role}, -1)")
 
 
