@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import HistoryError
-from privroute.history.operation_days import DAY_US, EPOCH, NAMES, SECOND_US, utc_offsets
+from privroute.history.operation_days import DAY_US, EPOCH, NAMES, SECOND_US, time_zone, utc_offsets
 from privroute.history.trip_database import literal
 from privroute.network.checks import one_of, show
 
@@ -67,6 +67,8 @@ class TimeReading:
     epoch_unit: EpochUnit | None
 
     def __post_init__(self) -> None:
+        if self.tz is not None:
+            time_zone(self.tz)
         if self.epoch_unit is not None:
             one_of(self.epoch_unit, _PER_SECOND, "epoch_unit", HistoryError)
         if self.time_format is not None:

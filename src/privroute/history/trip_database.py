@@ -119,8 +119,6 @@ def open_database(memory_mb: object, temp_folder: object, *, progress: bool) -> 
         }
         connection = duckdb.connect(":memory:", config=settings)
         try:
-            with suppress(duckdb.Error):  # where this version can: what is spilled is private
-                connection.execute("SET temp_file_encryption = true")
             connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             connection.execute("SET lock_configuration = true")
             with _bar(connection, progress):
