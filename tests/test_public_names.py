@@ -39,6 +39,7 @@ def test_exported_names_are_the_documented_ones() -> None:
     assert sorted(pr.__all__) == [
         "Approval",
         "Certificate",
+        "Contribution",
         "Counts",
         "Daily",
         "Demand",
@@ -76,6 +77,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "read_omx",
         "read_tntp",
         "read_tntp_trips",
+        "read_trips",
         "simulate_days",
         "sioux_falls",
         "solve_equilibrium",

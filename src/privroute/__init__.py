@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from privroute.flows.optimum import Solution, solve_equilibrium, solve_optimum
     from privroute.flows.projection import Projection, project
     from privroute.flows.regularised import RegularisedOptimum, minimise_regularised
+    from privroute.history.contribution import Contribution
     from privroute.history.daily_od import read_daily_od
     from privroute.history.demand_history import DemandHistory
     from privroute.history.simulate import simulate_days
+    from privroute.history.trips import read_trips
     from privroute.mechanism.gravity import gravity_demand
     from privroute.mechanism.learn import learn
     from privroute.mechanism.options import Counts, Daily
@@ -51,6 +53,7 @@ __all__ = [
     "ROAD_CLASSES",
     "Approval",
     "Certificate",
+    "Contribution",
     "Counts",
     "Daily",
     "Demand",
@@ -87,6 +90,7 @@ __all__ = [
     "read_omx",
     "read_tntp",
     "read_tntp_trips",
+    "read_trips",
     "simulate_days",
     "sioux_falls",
     "solve_equilibrium",
@@ -102,6 +106,7 @@ __all__ = [
 _HOME = {
     "Approval": "privacy.budget",
     "Certificate": "release.certificate",
+    "Contribution": "history.contribution",
     "Counts": "mechanism.options",
     "Daily": "mechanism.options",
     "Demand": "network.demand",
@@ -139,6 +144,7 @@ _HOME = {
     "read_omx": "network.od_matrix",
     "read_tntp": "network.tntp",
     "read_tntp_trips": "network.tntp",
+    "read_trips": "history.trips",
     "simulate_days": "history.simulate",
     "sioux_falls": "network.sioux_falls",
     "solve_equilibrium": "flows.optimum",

@@ -108,7 +108,7 @@ def test_a_year_of_daily_releases_is_one_row_of_the_table(tmp_path: Path, monkey
 
 
 def test_a_budget_for_users_adds_every_release(tmp_path: Path) -> None:
-    init(tmp_path / "l", "--unit", "user", "--time-zone", "Europe/Zurich")
+    init(tmp_path / "l", "--unit", "user", "--tz", "Europe/Zurich")
     assert "Every release adds to the sum" in run("budget", "show", tmp_path / "l").text
     found = shown(tmp_path / "l")
     assert found["approved"]["time_zone"] == "Europe/Zurich"
@@ -121,7 +121,7 @@ def test_a_budget_for_users_adds_every_release(tmp_path: Path) -> None:
         (("--epsilon", 0, "--delta", "1e-6"), "epsilon is 0.0"),
         (("--epsilon", 1, "--delta", 1), "delta is 1.0"),
         (("--epsilon", 1, "--delta", "1e-6", "--unit", "person"), "known: request, user, user-day"),
-        (("--epsilon", 1, "--delta", "1e-6", "--time-zone", "Nowhere"), "--time-zone is 'Nowhere'"),
+        (("--epsilon", 1, "--delta", "1e-6", "--tz", "Nowhere"), "--tz is 'Nowhere'"),
         (("--epsilon", 1, "--delta", "1e-6", "--kept-requests", 5), "--kept-requests and --kept-per-pair belong"),
     ],
 )

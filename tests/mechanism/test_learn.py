@@ -191,7 +191,7 @@ class TestPlantedBugs:
     def test_a_sensitivity_five_times_too_small_is_caught(
         self, mechanism: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(counts_module, "summed_counts_sensitivity", lambda _: 0.2)
+        monkeypatch.setattr(counts_module, "summed_counts_sensitivity", lambda *_: 0.2)
         with pytest.raises(AssertionError):
             check_sensitivity(learn_with_noise, mechanism)
 

@@ -16,7 +16,7 @@ import privroute as pr
 from privroute.errors import BudgetError, LedgerError
 from privroute.privacy import ledger_file
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
-from privroute.privacy.ledger import Ledger
+from privroute.privacy.ledger import Ledger, scope_of
 from privroute.privacy.scope import Scope
 
 FIRST = dt.date(2026, 3, 2)
@@ -151,6 +151,21 @@ def test_a_kept_set_needs_its_bounds(tmp_path: Path) -> None:
         ledger.charge(days(first, first + 1), guarantee, RHO, "counts", bounds=(20, 5))
     account = ledger.account()
     assert account.spent_epsilon == pytest.approx(0.1, rel=1e-6)
+
+
+def test_the_scope_of_a_history_is_its_period_on_its_dates() -> None:
+    pairs = pr.Pairs([0], [1])
+    dates = [FIRST, FIRST + dt.timedelta(days=1)]
+
+    def scope(**frame: Any) -> str:
+        return str(scope_of(pr.DemandHistory(pairs, [[1], [2]], dates=dates, **frame).frame))
+
+    assert scope(period_min=60) == "2026-03-02 to 2026-03-03"
+    assert scope(period_min=60, begins=dt.time(7)) == "2026-03-02 to 2026-03-03, 07:00 to 08:00"
+    assert scope(period_min=433 / 60, begins=dt.time(7)) == "2026-03-02 to 2026-03-03, 07:00 to 07:07:13"
+    assert scope(period_min=1, begins=dt.time(7, 0, 0, 5)) == "2026-03-02 to 2026-03-03, 07:00 to 07:01:01"
+    assert scope(period_min=240, begins=dt.time(22)) == "2026-03-02 to 2026-03-03, 22:00 to 02:00"
+    assert scope(period_min=2000) == "2026-03-02T00:00 to 2026-03-04T09:20, 1 parts"
 
 
 class TestOddFiles:

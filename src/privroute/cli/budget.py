@@ -36,7 +36,8 @@ def init(
         str, typer.Option("--unit", help="What one unit is: request, user, or user-day. Units do not mix.")
     ] = "request",
     time_zone: Annotated[
-        str | None, typer.Option("--time-zone", help="Whose clock dates and periods mean. Default: that of the files.")
+        str | None,
+        typer.Option("--tz", help="Time zone of dates and periods, as in learn --tz. Default: of the files."),
     ] = None,
     kept_requests: Annotated[
         int | None,

@@ -40,7 +40,7 @@ class Contribution:
 
     @property
     def squared_norm(self) -> int:
-        """k k_p, a bound on Σ_w v_w² for counts v ≥ 0 of one unit with Σ_w v_w ≤ k and v_w ≤ k_p."""
+        """K k_p, a bound on Σ_w v_w² for counts v ≥ 0 of one unit with Σ_w v_w ≤ k and v_w ≤ k_p."""
         return self.max_requests * (self.max_per_pair or self.max_requests)
 
 

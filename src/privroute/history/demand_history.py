@@ -79,8 +79,8 @@ class DemandHistory(Remade):
         put(self, "dates", days)
         put(self, "expansion", check_expansion(expansion))
         put(self, "simulated", bool(simulated))
-        if begins is not None and (not isinstance(begins, dt.time) or begins.tzinfo or begins.microsecond):
-            raise HistoryError(f"begins is {show(begins)}; pass a datetime.time of whole seconds, without a time zone")
+        if begins is not None and (not isinstance(begins, dt.time) or begins.tzinfo):
+            raise HistoryError(f"begins is {show(begins)}; pass a datetime.time without a time zone")
         put(self, "begins", begins)
         if time_zone is not None and not isinstance(time_zone, str):
             raise HistoryError(f"time_zone is {show(time_zone)}; pass a name like Europe/Zurich")

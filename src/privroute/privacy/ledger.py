@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import os
 import unicodedata
 import warnings
@@ -27,6 +26,7 @@ __all__ = ["Account", "Charge", "Ledger", "charge_release", "note_written", "sco
 
 _LONGEST_NAME = 200
 _LONGEST_FOLDER = 4096
+_SECOND_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +282,13 @@ def scope_of(frame: Frame) -> Scope:
         raise LedgerError(
             "a ledger needs to know which days a release is about, and this history has no dates; make it with dates"
         )
-    length_s = math.ceil(frame.period_min * 60)
+    length_us = round(frame.period_min * 60 * _SECOND_US)
+    begins = dt.time() if frame.begins is None else frame.begins
+    start_us = (dt.datetime.combine(dt.date.min, begins) - dt.datetime.min) // dt.timedelta(microseconds=1)
+    start_s, stop_s = start_us // _SECOND_US, -(-(start_us + length_us) // _SECOND_US)  # outwards to whole seconds
     if frame.begins is None:
-        return Scope.of_days(frame.dates, length_s=max(DAY_S, length_s))
-    begins = frame.begins
-    begins_s = begins.hour * 3600 + begins.minute * 60 + begins.second
-    return Scope.of_days(frame.dates, begins_s=begins_s, length_s=length_s)
+        stop_s = max(stop_s, DAY_S)
+    return Scope.of_days(frame.dates, begins_s=start_s, length_s=stop_s - start_s)
 
 
 def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guarantee, rho: float) -> str:

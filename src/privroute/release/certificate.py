@@ -211,8 +211,8 @@ def _check_field(name: str, value: object) -> None:
         good = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_DAYS
         wanted = f"a whole number from 1 to {_MOST_DAYS:,}"
     elif name in ("max_requests", "max_per_pair"):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        good, wanted = value is None or (whole and 1 <= value <= _LARGEST_BOUND), "a whole number of at least 1"
+        whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST_BOUND
+        good, wanted = value is None or whole, "a whole number of at least 1"
     elif name in _NUMBERS:
         below, wanted = (1.0, "a number between 0 and 1") if name == "delta" else (math.inf, "a number above 0")
         good = _between(value, below) or (value is None and name in _PROMISE)

@@ -57,7 +57,7 @@ _WORDS = {
     ),
     "user": _Words(
         meaning="all trips of one person together",
-        one="one person's trips",
+        one="one person",
         that="all trips of that person",
         whether="any one person's trips were",
         where="Where a person travelled and when, from somebody who knows that their trips are in the data",
@@ -162,7 +162,8 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
         elsewhere = odds_factor(2 * certificate.rho, delta)
         sentences.append(
             "In odds: whatever somebody knew before, seeing this release changes their odds that "
-            f"{words.whether} in the data by at most a factor {_factor(factor)}, except with probability {delta:g}. {_example(factor)}"
+            f"{words.whether} in the data by at most a factor {_factor(factor)}, except with probability {delta:g}. "
+            f"{_example(factor)}"
         )
         sentences.append(
             f"For somebody who knows that {words.knows}, the factor is at most "
@@ -247,8 +248,8 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             "none": "none",
         }[certificate.noise]
         sentences.append(
-            f"Noise: {source}; standard deviation {certificate.noise_scale:.4g} trips on counts that {_WORDS[certificate.unit].one} "
-            f"changes by at most {certificate.sensitivity:g}"
+            f"Noise: {source}; standard deviation {certificate.noise_scale:.4g} trips on counts that "
+            f"{_WORDS[certificate.unit].one} changes by at most {certificate.sensitivity:g}"
             + (f" (rho {certificate.rho:.3g})." if certificate.rho is not None else ".")
         )
     if certificate.mechanism == "daily" and certificate.noise_scale is not None:

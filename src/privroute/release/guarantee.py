@@ -23,9 +23,9 @@ class Guarantee:
 
     epsilon : > 0; no event is more than e^epsilon times as likely with one unit as without it, but for delta
     delta : in (0, 1), a slack on probabilities; small, such as 1e-6
-    unit : what neighbours differ by: "request": one request, on one day, for one pair; "user": all requests of one user;
-        "user-day": all requests of one user on one day. The last two need a history that bounds how much of a user it
-        counts, such as read_trips(..., unit="user", max_requests=10) makes
+    unit : what neighbours differ by: "request": one request, on one day, for one pair; "user": all requests of one
+        user; "user-day": all requests of one user on one day. The last two need a history that bounds how much of a
+        user it counts, such as read_trips(..., unit="user", max_requests=10) makes
     """
 
     epsilon: float
