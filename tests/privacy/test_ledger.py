@@ -165,7 +165,7 @@ def test_the_scope_of_a_history_is_its_period_on_its_dates() -> None:
     assert scope(period_min=433 / 60, begins=dt.time(7)) == "2026-03-02 to 2026-03-03, 07:00 to 07:07:13"
     assert scope(period_min=1, begins=dt.time(7, 0, 0, 5)) == "2026-03-02 to 2026-03-03, 07:00 to 07:01:01"
     assert scope(period_min=240, begins=dt.time(22)) == "2026-03-02 to 2026-03-03, 22:00 to 02:00"
-    assert scope(period_min=2000) == "2026-03-02T00:00 to 2026-03-04T09:20, 1 parts"
+    assert scope(period_min=2000) == "2026-03-02T00:00 to 2026-03-04T09:20"
 
 
 class TestOddFiles:

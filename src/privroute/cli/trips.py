@@ -149,7 +149,7 @@ class TripOptions:
     files: list[str]
     days: int
     period_min: float
-    contribution: pr.Contribution | None
+    contribution: "pr.Contribution | None"
     arguments: dict[str, Any]
 
     @classmethod
@@ -173,7 +173,7 @@ class TripOptions:
         arguments = {"period": period, "dates": dates} | options
         return cls(files, len(frame.dates), frame.period_min, contribution, arguments)
 
-    def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
+    def history(self, roads: pr.Network, **options: Any) -> "pr.DemandHistory":
         """Read the files; what became of their rows goes to the terminal."""
         with inputs.spoken_as_options():
             return pr.read_trips(self.files, roads, report=_say, progress=on_terminal(), **self.arguments, **options)
@@ -199,7 +199,7 @@ class DailyOptions:
         """N."""
         return int((self.dates[1] - self.dates[0]).days) + 1
 
-    def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
+    def history(self, roads: pr.Network, **options: Any) -> "pr.DemandHistory":
         """Read the file."""
         return pr.read_daily_od(self.file, roads, dates=self.dates, period_min=self.period_min, **options)
 

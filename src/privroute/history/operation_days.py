@@ -76,7 +76,7 @@ class OperationDays:
     @property
     def begins(self) -> dt.time:
         """The time of day at which the period begins."""
-        return (dt.datetime.min + dt.timedelta(microseconds=self.start_us)).time()
+        return (dt.datetime.combine(self.first, dt.time()) + dt.timedelta(microseconds=self.start_us)).time()
 
     @property
     def start_local_us(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,18 @@ from privroute.errors import DemandError, GuaranteeError, HistoryError
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism.counts import COUNTS, DAILY
-from privroute.mechanism.options import Counts, Daily, Mechanism, Unprotected, as_mechanism
-from privroute.mechanism.promise import Promise
+from privroute.mechanism.minimiser import MINIMISER
+from privroute.mechanism.options import (
+    Counts,
+    Daily,
+    Mechanism,
+    Minimiser,
+    Sgd,
+    Unprotected,
+    as_mechanism,
+    public_options,
+)
+from privroute.mechanism.sgd import SGD, SGD_AS_PUBLISHED
 from privroute.network.network import Network
 from privroute.privacy.ledger import Ledger, charge_release, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
@@ -26,11 +36,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.history.frame import Frame
+    from privroute.mechanism.promise import Promise
     from privroute.mechanism.steps import Steps
 
-__all__ = ["Drawn", "certify", "draw", "learn", "learn_with_noise"]
+__all__ = ["Drawn", "certify", "draw", "learn", "learn_with_noise", "steps_of"]
 
-_STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY}
+_STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY, Minimiser: MINIMISER, Sgd: SGD}
+
+
+def steps_of(chosen: Mechanism) -> Steps:
+    """The three functions of a private mechanism."""
+    if isinstance(chosen, Sgd) and chosen.constants == "paper":
+        return SGD_AS_PUBLISHED
+    return _STEPS[type(chosen)]
 
 
 def learn(
@@ -45,7 +63,8 @@ def learn(
     """Learn a routing policy from a history and release it under a guarantee.
 
     guarantee : needed by every mechanism but "none"
-    mechanism : "counts" (default), "daily", or "none" (not private), or privroute.Counts(...), privroute.Daily(...)
+    mechanism : "counts" (default), "daily", or "none" (not private), or an object with options: privroute.Counts(...),
+        privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
 
     ledger : the data set's account; the release is charged to it before its noise is drawn, or refused
 
@@ -73,9 +92,9 @@ def learn_with_noise(
         if ledger is not None:
             charge_release(ledger, history.frame, guarantee, certificate)  # refuses
         return Release(solve_optimum(network, history.mean, gap=chosen.gap, progress=progress).policy, certificate)
-    drawn = draw(network, history, guarantee, chosen, noise, ledger)
+    drawn = draw(network, history, guarantee, chosen, noise, ledger, progress=progress)
     # From here on only noisy values and public data: post-processing.
-    made = _STEPS[type(chosen)].publish(network, history.frame, chosen, drawn.promise, drawn.noisy, progress)
+    made = steps_of(chosen).publish(network, history.frame, chosen, drawn.promise, drawn.noisy, progress)
     return Release(made.policy, drawn.certificate, made.demand, made.noisy_counts, drawn.on_saved)
 
 
@@ -96,19 +115,21 @@ def draw(
     chosen: Mechanism,
     noise: Noise,
     ledger: Ledger | None,
+    *,
+    progress: bool = False,
 ) -> Drawn:
     """The private phase: promise, charge, noise, in this order."""
     _check(network, history, guarantee, chosen)
     if guarantee is None:
         raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
-    frame, steps = history.frame, _STEPS[type(chosen)]
-    promise = Promise.of(guarantee, steps.sensitivity(network, frame, guarantee, chosen))
+    frame, steps = history.frame, steps_of(chosen)
+    promise = steps.promise(network, frame, guarantee, chosen)
     certificate, on_saved = certify(frame, chosen, noise, promise), None
     # Everything so far is public. What is charged stays charged, whatever happens from here on.
     if ledger is not None:
         charge, certificate = charge_release(ledger, frame, guarantee, certificate)
         on_saved = partial(note_written, ledger, charge.entry)
-    return Drawn(promise, certificate, on_saved, steps.perturb(network, history, chosen, promise, noise))
+    return Drawn(promise, certificate, on_saved, steps.perturb(network, history, chosen, promise, noise, progress))
 
 
 def certify(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promise | None) -> Certificate:
@@ -123,7 +144,7 @@ def certify(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promi
         unit=unit,
         adjacency=ADJACENCY[unit],
         mechanism=chosen.name,
-        options=asdict(chosen),
+        options=public_options(chosen),
         sensitivity=None if promise is None else promise.sensitivity,
         noise_scale=None if promise is None else promise.scale,
         data="simulated" if frame.simulated else "trips",
@@ -136,6 +157,7 @@ def certify(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promi
         max_requests=None if kept is None else kept.max_requests,
         max_per_pair=None if kept is None else kept.max_per_pair,
         versions=dict(_versions()),
+        broken_assumptions=() if promise is None else promise.broken_assumptions,
     )
 
 

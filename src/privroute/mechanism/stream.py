@@ -20,7 +20,6 @@ from privroute.history.frame import Frame
 from privroute.mechanism.counts import DAILY
 from privroute.mechanism.learn import certify, draw
 from privroute.mechanism.options import Daily
-from privroute.mechanism.promise import Promise
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.network.checks import show
 from privroute.network.network import Network
@@ -134,7 +133,7 @@ class Stream:
         dates = self._files.dates()[-(options.window or 0) :]
         days = [self._files.read_day(date, len(frame.pairs)) for date in dates]
         used = replace(frame, days=len(dates), dates=tuple(dates))
-        promise = Promise.of(self.guarantee, DAILY.sensitivity(self.network, used, self.guarantee, options))
+        promise = DAILY.promise(self.network, used, self.guarantee, options)
         made = DAILY.publish(self.network, used, options, promise, np.stack([noisy for noisy, _ in days]), progress)
         certificate, on_saved = certify(used, options, OpenDPNoise(), promise), None
         entries = [budget for _, budget in days if isinstance(budget, dict)]

@@ -284,7 +284,7 @@ def scope_of(frame: Frame) -> Scope:
         )
     length_us = round(frame.period_min * 60 * _SECOND_US)
     begins = dt.time() if frame.begins is None else frame.begins
-    start_us = (dt.datetime.combine(dt.date.min, begins) - dt.datetime.min) // dt.timedelta(microseconds=1)
+    start_us = ((begins.hour * 60 + begins.minute) * 60 + begins.second) * _SECOND_US + begins.microsecond
     start_s, stop_s = start_us // _SECOND_US, -(-(start_us + length_us) // _SECOND_US)  # outwards to whole seconds
     if frame.begins is None:
         stop_s = max(stop_s, DAY_S)

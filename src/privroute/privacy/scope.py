@@ -109,12 +109,13 @@ class Scope:
         if whole:
             days, clock = sum(run[1] // DAY_S * run[2] for run in self.runs), ""
             last = stop // DAY_S - 1
-        elif len(begins) == len(lengths) == 1:
+        elif len(begins) == len(lengths) == 1 and max(lengths) < DAY_S:
             begin, length = begins.pop(), lengths.pop()
             days, clock = sum(run[2] for run in self.runs), f", {_clock(begin)} to {_clock(begin + length)}"
             last = (stop - length) // DAY_S
         else:
-            return f"{moment(start)} to {moment(stop)}, {sum(run[2] for run in self.runs):,} parts"
+            parts = sum(run[2] for run in self.runs)
+            return f"{moment(start)} to {moment(stop)}" + (f" in {parts:,} parts" if parts > 1 else "")
         first = start // DAY_S
         span = last - first + 1
         named = f"{_date(first)}" if span == 1 else f"{_date(first)} to {_date(last)}"
