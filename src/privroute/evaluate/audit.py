@@ -4,8 +4,8 @@ For (epsilon, delta)-privacy and every event E,  P[M(D') ∈ E] ≤ e^epsilon P[
 
     epsilon ≥ ln( (P[M(D') ∈ E] − delta) / P[M(D) ∈ E] ).
 
-Releases are made of two neighbours that differ in one request. The event "what was released for that pair is at least
-a threshold" has its threshold chosen on one set of releases; on a fresh set the two probabilities are bounded by
+Releases are made of two neighbours that differ in one unit of data, by default in one request. The event "what was
+released for that pair is at least a threshold" has its threshold chosen on one set of releases; on a fresh set the two probabilities are bounded by
 Clopper and Pearson, each at half the false-alarm rate. If the mechanism keeps its promise the bound exceeds epsilon
 with at most that probability.
 """
@@ -73,18 +73,20 @@ def audit(
     *,
     runs: int = 2000,
     false_alarm: float = 1e-3,
+    data: tuple[Network, DemandHistory, DemandHistory] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Audit:
     """Bound epsilon from below by `runs` releases of each neighbour, a quarter of them to choose the threshold.
 
     learn : makes a release of a network and a history, e.g. lambda n, h: privroute.learn(n, h, guarantee)
+    data : a network and two neighbours, of which the second has the unit more, on the first pair; default: `neighbours`
     progress : called with the number of pairs of releases made
     """
     if runs < _FEWEST_RUNS:
         raise InputError(f"runs is {runs}; an audit needs at least {_FEWEST_RUNS}")
     if not 0 < false_alarm < 1:
         raise InputError(f"false_alarm is {false_alarm}; pass a probability between 0 and 1, for instance 0.001")
-    network, without, with_one = neighbours()
+    network, without, with_one = neighbours() if data is None else data
     seen = np.empty((2, runs))
     for run in range(runs):
         for row, history in zip(seen, (without, with_one), strict=True):
