@@ -11,13 +11,16 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 import privroute as pr
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FIRST, LAST, DAYS = "2026-03-02", "2026-04-30", 60
 ROWS_PER_FILE = 1_000_000
@@ -31,7 +34,8 @@ def choose(chance: np.random.Generator, weights: NDArray[np.float64], rows: NDAr
     steps /= steps[:, -1:]
     drawn = chance.random(rows.size)
     places = np.searchsorted((steps + np.arange(len(steps))[:, None]).ravel(), rows + drawn, side="right")
-    return np.minimum(places - rows * steps.shape[1], steps.shape[1] - 1)
+    columns: NDArray[np.intp] = np.minimum(places - rows * steps.shape[1], steps.shape[1] - 1)
+    return columns
 
 
 def write_city(scenario: pr.Scenario, folder: Path, rows: int, seed: int = 1) -> None:

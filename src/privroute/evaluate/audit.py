@@ -5,9 +5,9 @@ For (epsilon, delta)-privacy and every event E,  P[M(D') ∈ E] ≤ e^epsilon P[
     epsilon ≥ ln( (P[M(D') ∈ E] − delta) / P[M(D) ∈ E] ).
 
 Releases are made of two neighbours that differ in one unit of data, by default in one request. The event "what was
-released for that pair is at least a threshold" has its threshold chosen on one set of releases; on a fresh set the two probabilities are bounded by
-Clopper and Pearson, each at half the false-alarm rate. If the mechanism keeps its promise the bound exceeds epsilon
-with at most that probability.
+released for that pair is at least a threshold" has its threshold chosen on one set of releases; on a fresh set the two
+probabilities are bounded by Clopper and Pearson, each at half the false-alarm rate. If the mechanism keeps its promise
+the bound exceeds epsilon with at most that probability.
 """
 
 from __future__ import annotations
