@@ -28,7 +28,7 @@ RANGE = ("2026-03-27", "2026-03-30")
 def read(files: Any, **options: Any) -> tuple[pr.DemandHistory, TripRows]:
     """A history and what became of the rows."""
     seen: list[TripRows] = []
-    wanted = {"period": ("07:00", "08:00"), "dates": RANGE, "report": seen.append} | options
+    wanted: dict[str, Any] = {"period": ("07:00", "08:00"), "dates": RANGE, "report": seen.append} | options
     history = pr.read_trips(files, NETWORK, **wanted)
     return history, seen[0]
 

@@ -26,7 +26,7 @@ def kept_requests(requests: str, contribution: Contribution) -> str:
     requests : SQL of a table with the columns user_id (a text), day, local_us (time) and pair
     """
     unit = "user_id, day" if contribution.unit == "user-day" else "user_id"
-    salt = secrets.token_hex(_SALT_BYTES)  # new for every reading, and kept nowhere
+    salt = _new_salt()
     numbered = (
         "SELECT user_id, day, local_us, pair, "
         f"row_number() OVER (PARTITION BY user_id, local_us, pair) AS copy FROM {requests}"
@@ -44,3 +44,8 @@ def kept_requests(requests: str, contribution: Contribution) -> str:
         f"WHERE of_pair <= {contribution.max_per_pair}"
     )
     return f"SELECT day, pair FROM ({per_user}) WHERE of_user <= {contribution.max_requests}"
+
+
+def _new_salt() -> str:
+    """New for every reading, and kept nowhere."""
+    return secrets.token_hex(_SALT_BYTES)
