@@ -9,6 +9,7 @@ free-flow paths.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privroute.mechanism.options import Mechanism
     from privroute.release.certificate import NoiseKind
 
 LEVELS = ((0.1, 0.1), (1.0, 1e-6), (0.1, 1e-6))
@@ -94,7 +94,7 @@ def measure(
     row = {"no_data_optimum_of_public_demand": baseline.percent(pr.solve_optimum(network, model).policy)}
     tell(f"without data, optimum of the public demand: {row['no_data_optimum_of_public_demand']:.2e} %")
     for level, alpha in chosen_alphas(network, model, history.days).items():
-        options: dict[str, Mechanism] = {
+        options: dict[str, pr.Minimiser | pr.Sgd] = {
             "minimiser": pr.Minimiser(alpha=alpha),
             "sgd": pr.Sgd(public_demand=model, alpha=alpha),
             "sgd_paper": pr.Sgd(public_demand=model, alpha=alpha, constants="paper"),
@@ -123,7 +123,6 @@ def measure(
     return row
 
 
-def without_tilt(options: Mechanism) -> Mechanism:
+def without_tilt(options: pr.Minimiser | pr.Sgd) -> pr.Minimiser | pr.Sgd:
     """The same mechanism without the tilt, which answers to noise and has nothing to answer to here."""
-    values = {name: getattr(options, name) for name in options.__dataclass_fields__}
-    return type(options)(**(values | {"tilt": 0.0}))
+    return replace(options, tilt=0.0)

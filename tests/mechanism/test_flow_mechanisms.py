@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from rich.console import Console
 
 import privroute as pr
 from privroute.errors import GuaranteeError
@@ -22,8 +24,9 @@ from privroute.mechanism import sgd as sgd_module
 from privroute.mechanism.learn import learn_with_noise, steps_of
 from privroute.mechanism.options import Mechanism
 from privroute.mechanism.sgd import iterates, public_caps, public_start
+from privroute.mechanism.theory import step_sizes
 from privroute.privacy import flow_sensitivity
-from privroute.privacy.flow_sensitivity import SgdBounds, step_sizes
+from privroute.privacy.flow_sensitivity import SgdBounds
 from privroute.privacy.noise import GRID
 
 PROMISE = pr.Guarantee(epsilon=1.0, delta=1e-6)
@@ -197,7 +200,7 @@ class TestErrorsOfTheSolvers:
     COUNTS = np.array([[3, 1], [2, 2], [0, 4]])
 
     def moved_by_errors(self, monkeypatch: pytest.MonkeyPatch, size: float) -> tuple[float, float]:
-        """An adversary shifts every projection by `size`, one way or the other, besides one request; what is declared."""
+        """An adversary shifts every projection by `size`, one way or the other, besides one request."""
         results = []
         for sign, counts in ((1.0, self.COUNTS), (-1.0, self.COUNTS + [[0, 0], [0, 0], [1, 0]])):
 
@@ -338,7 +341,7 @@ class TestPlantedBugs:
             check_search(lambda _: pr.Minimiser(alpha=10.0, ceiling=1.2, tolerance=1e-7), 40)
 
     def test_steps_that_are_too_large_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sgd_module, "step_sizes", lambda alpha, beta, days: 3.0 * step_sizes(alpha, beta, days))
+        monkeypatch.setattr(sgd_module, "step_sizes", lambda days, alpha, beta: 3.0 * step_sizes(days, alpha, beta))
         with pytest.raises(GuaranteeError, match="above 2/"):
             perturbed(CONGESTED, np.ones((3, 2), int), sgd(CONGESTED, alpha=1e-2 + 0.5))
 
@@ -405,6 +408,8 @@ class TestOptions:
             (lambda: pr.Minimiser(alpha=np.nan), "alpha is nan"),
             (lambda: pr.Minimiser(alpha=1.0, ceiling=0.5), "ceiling is 0.5"),
             (lambda: pr.Minimiser(alpha=1.0, tolerance=0), "tolerance is 0"),
+            (lambda: pr.Minimiser(alpha=1.0, tolerance=1.0), "below 1"),
+            (lambda: pr.Minimiser(alpha=np.inf), "alpha is inf"),
             (lambda: pr.Minimiser(alpha=1.0, tilt=-1), "tilt is -1"),
             (lambda: sgd(CONGESTED, beta=3.0), "beta does not belong"),
             (lambda: sgd(CONGESTED, constants="paper"), "cap_trips does not belong"),
@@ -422,12 +427,42 @@ class TestOptions:
         with pytest.raises(GuaranteeError, match="larger tolerance or alpha"):
             perturbed(SCENARIO.network, np.zeros((1, 552), int), options)
 
+    def test_steps_beyond_the_range_of_the_projection_are_refused_before_any_trip_is_read(self) -> None:
+        network = pr.Network([0, 1], [1, 0], pr.Latency([1.0, 1.0], 1.0, 0.0, 1.0), ["a", "b"])
+        with pytest.raises(GuaranteeError, match="alpha is so small"):
+            perturbed(network, [[0, 0]], sgd(network, rate=1e15))
+
+    def test_a_projection_finer_than_float64_is_refused_before_any_trip_is_read(self) -> None:
+        with pytest.raises(GuaranteeError, match="tolerance is 1e-16"):
+            perturbed(CONGESTED, [[0, 0]], sgd(CONGESTED, tolerance=1e-16))
+
+    @pytest.mark.parametrize("constants", ["certified", "paper"])
+    def test_links_without_free_flow_time_cost_nothing_and_have_no_ceiling(self, constants: str) -> None:
+        latency = pr.Latency.affine([0.0, 1.0, 0.0], 1.0)
+        network = pr.Network([0, 0, 1], [1, 1, 0], latency, ["a", "b"])
+        options = sgd(network, constants=constants, cap_trips=None)
+        flows, _ = perturbed(network, [[3, 1]], options)
+        assert np.isfinite(flows).all()
+
     def test_curves_of_infinite_slope_are_refused(self) -> None:
         latency = pr.Latency([1.0, 1.0], 1.0, 1.0, 0.5)
         network = pr.Network([0, 1], [1, 0], latency, ["a", "b"])
         for options in (sgd(network), pr.Minimiser(alpha=1.0)):
             with pytest.raises(pr.PrivrouteError, match="infinitely fast"):
                 perturbed(network, [[0, 0]], options)
+
+
+@pytest.mark.parametrize("name", ["sgd", "minimiser"])
+def test_progress_shows_how_many_of_how_many_and_nothing_measured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    console = Console(file=terminal, force_terminal=True, color_system=None, width=80)
+    monkeypatch.setattr(noisy_flows_module, "Console", lambda **_: console)
+    data = history(braess(), np.full((5, 12), 30))
+    learn_with_noise(braess(), data, PROMISE, FLOW_MECHANISMS[name], SeededNoise(1), progress=True)
+    shown = terminal.getvalue()
+    assert "Noise" in shown
+    assert ("5/5" in shown) == (name == "sgd")
+    assert not any(word in shown for word in ("gap", "error", "step", "%", "e-"))
 
 
 @pytest.mark.parametrize("name", ["sgd", "minimiser"])

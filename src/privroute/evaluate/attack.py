@@ -32,6 +32,7 @@ import numpy as np
 from privroute.errors import InputError
 from privroute.evaluate.audit import clopper_pearson
 from privroute.flows.optimum import solve_optimum
+from privroute.flows.unit_flows import unit_flows_of
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.theory import accuracy_limit, least_delta
@@ -324,12 +325,7 @@ def _seen(release: Release) -> NDArray[np.float64]:
     """What the adversary looks at: the released counts, else the unit flows of all pairs in one row."""
     if release.noisy_counts is not None:
         return release.noisy_counts.astype(np.float64)
-    policy = release.policy
-    pair = np.repeat(np.arange(len(policy.pairs)), np.diff(policy.pair_start))
-    steps = np.diff(policy.path_start)
-    place = np.repeat(pair, steps) * policy.network.links + policy.links
-    weight = np.repeat(policy.probability, steps)
-    return np.asarray(np.bincount(place, weight, len(policy.pairs) * policy.network.links), dtype=np.float64)
+    return unit_flows_of(release.policy).ravel()
 
 
 def _unit_flow(policy: RoutingPolicy, pair: int) -> NDArray[np.float64]:
