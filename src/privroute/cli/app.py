@@ -11,6 +11,7 @@ from rich.text import Text
 
 import privroute as pr
 from privroute.cli.audit import audit
+from privroute.cli.budget import budget
 from privroute.cli.demo import demo
 from privroute.cli.evaluate import evaluate
 from privroute.cli.inspect_release import inspect
@@ -69,3 +70,4 @@ def _paragraphs(command: Callable[..., None]) -> str:
 
 for command in (demo, plan, learn, inspect, route, evaluate, audit):
     app.command(help=_paragraphs(command))(command)
+app.add_typer(budget, name="budget")
