@@ -24,6 +24,7 @@ __all__ = [
     "DeltaOption",
     "EpsilonOption",
     "ExpansionOption",
+    "ExportName",
     "FactorOption",
     "FirstDayOption",
     "LastDayOption",
@@ -45,6 +46,7 @@ __all__ = [
 
 BUILT_IN = "sioux-falls"
 MechanismName = Literal["counts", "daily"]
+ExportName = Literal["geojson", "csv", "gmns"]
 
 NetworkOption = Annotated[
     str,

@@ -14,6 +14,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privroute.serve.ordered import ordered_paths
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -63,10 +65,7 @@ class RouteTexts:
 
     def __init__(self, release: Release, times: LinkTimes) -> None:
         policy = release.policy
-        pair_of_path = np.repeat(np.arange(len(policy.pairs)), np.diff(policy.pair_start))
-        order = np.lexsort((-policy.probability, pair_of_path))
-        kept = order[policy.probability[order] > 0]
-        first_route = np.searchsorted(pair_of_path[kept], np.arange(len(policy.pairs) + 1))
+        kept, _, first_route = ordered_paths(policy)
         first, last = (np.zeros(kept.size, bool) for _ in range(2))
         first[first_route[:-1]] = last[first_route[1:] - 1] = True
         pieces = _Pieces(release, times)

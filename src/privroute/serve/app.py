@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import lru_cache
-from importlib import metadata, resources
+from importlib import metadata
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from privroute.serve import schemas
 from privroute.serve.answers import RouteTexts
 from privroute.serve.caching import JSON, Document, Tagged, release_id
 from privroute.serve.guard import Guard
+from privroute.serve.page_files import PAGE_FILES, page_text
 from privroute.serve.pair_index import PairIndex
 from privroute.serve.picture import Picture
 
@@ -30,19 +31,8 @@ if TYPE_CHECKING:
 
     from privroute.release.release import Release
 
-__all__ = ["PAGE_FILES", "create_app", "page_text"]
+__all__ = ["create_app"]
 
-PAGE_FILES = {
-    "index.html": "text/html; charset=utf-8",
-    "docs.html": "text/html; charset=utf-8",
-    "style.css": "text/css; charset=utf-8",
-    "map.js": "text/javascript; charset=utf-8",
-    "choose.js": "text/javascript; charset=utf-8",
-    "panel.js": "text/javascript; charset=utf-8",
-    "app.js": "text/javascript; charset=utf-8",
-    "docs.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
-}
 _LARGEST_BODY = 32 * 2**20
 _LARGEST_ANSWER = 512 * 2**20
 _BATCHES_AT_ONCE = 4  # answers stand in memory while they are sent
@@ -61,11 +51,6 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     404: {"model": schemas.Problem, "description": "There is no such node, pair or release."},
     422: {"model": schemas.Problem, "description": "The question cannot be read."},
 }
-
-
-def page_text(name: str) -> bytes:
-    """Return a file of the page."""
-    return resources.files("privroute.serve").joinpath("page", name).read_bytes()
 
 
 def create_app(release: Release, *, hosts: frozenset[str] | None = None) -> ASGIApp:
