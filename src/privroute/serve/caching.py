@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ JSON = "application/json"
 _KEPT = "public, max-age=31536000, immutable"
 _ASKED_AGAIN = "no-cache"
 _SMALLEST_PACKED = 1024
+_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 
 
 def release_id(release: Release, *, more: Iterable[bytes] = ()) -> str:
@@ -69,7 +71,7 @@ class Tagged:
         headers = {**self._headers[pinned], "vary": "accept-encoding"}
         if self._known(request):
             return Response(status_code=304, headers=headers)
-        if document.packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        if document.packed is not None and _GZIP.search(request.headers.get("accept-encoding", "")):
             headers["content-encoding"] = "gzip"
             return Response(document.packed, headers=headers, media_type=document.media_type)
         return Response(document.body, headers=headers, media_type=document.media_type)
