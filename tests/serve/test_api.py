@@ -108,6 +108,8 @@ def test_a_batch_answers_like_its_pairs_one_by_one_in_their_order(release: pr.Re
     assert client.post("/v1/batch", json={"pairs": []}).json()["answers"] == []
     texts = client.post("/v1/batch", json={"pairs": [[str(o), str(d)] for o, d in pairs]}).json()
     assert texts == found
+    floats = client.post("/v1/batch", json={"pairs": [[float(str(o)), float(str(d))] for o, d in pairs], "seed": 1.0})
+    assert floats.json() == found  # JSON does not tell 7.0 from 7
 
 
 def test_the_largest_batch_is_answered(release: pr.Release, client: httpx.Client) -> None:

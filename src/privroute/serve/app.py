@@ -23,7 +23,7 @@ from privroute.serve.answers import RouteTexts
 from privroute.serve.caching import JSON, Document, Tagged, release_id
 from privroute.serve.guard import Guard
 from privroute.serve.page_files import PAGE_FILES, page_text
-from privroute.serve.pair_index import PairIndex
+from privroute.serve.pair_index import PairIndex, whole
 from privroute.serve.picture import Picture
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["create_app"]
 
+_GEOJSON = "application/geo+json"
 _LARGEST_BODY = 32 * 2**20
 _LARGEST_ANSWER = 512 * 2**20
 _BATCHES_AT_ONCE = 4  # answers stand in memory while they are sent
@@ -41,8 +42,8 @@ _ABOUT = """Routes of a routing policy that was learned from private trips and r
 Durations are seconds and distances metres, as routing engines have them. Answers carry an `ETag`; with
 `release=` (the value of `release` in every answer) they may be kept for ever, since a release never changes."""
 
-_Origin = Annotated[str, Query(description="Label of the node where the trip starts.", examples=["1"])]
-_Destination = Annotated[str, Query(description="Label of the node where it ends.", examples=["20"])]
+_Origin = Annotated[str, Query(description="Label of the node where the trip starts.")]
+_Destination = Annotated[str, Query(description="Label of the node where it ends.")]
 _Pinned = Annotated[
     str | None, Query(description="The release that is meant; another one is refused, and the answer may be kept.")
 ]
@@ -74,6 +75,7 @@ def create_app(release: Release, *, hosts: frozenset[str] | None = None) -> ASGI
     app.exception_handler(Exception)(_on_anything)
     _add_api(app, service)
     _add_page(app, service)
+    _complete(app.openapi(), *map(str, service.picture.example_labels()))
     return Guard(app, hosts)
 
 
@@ -126,7 +128,7 @@ class _Service:
             for name, values in picture.link_columns.items()
         }
         found = feature_collection(network, points, columns)
-        return Document(orjson.dumps({**found, "computed_layout": network.coordinates is None}), "application/geo+json")
+        return Document(orjson.dumps({**found, "computed_layout": network.coordinates is None}), _GEOJSON)
 
     @lru_cache(maxsize=1)  # noqa: B019
     def drawing(self) -> Document:
@@ -171,7 +173,7 @@ def _add_api(app: FastAPI, service: _Service) -> None:
         openapi_extra={
             "requestBody": {
                 "required": True,
-                "content": {JSON: {"schema": _inlined(schemas.BatchRequest.model_json_schema())}},
+                "content": {JSON: {"schema": schemas.BatchRequest.model_json_schema()}},
             }
         },
     )
@@ -223,6 +225,19 @@ def _add_page(app: FastAPI, service: _Service) -> None:
         return page(request, name)
 
 
+def _complete(description: dict[str, Any], origin: str, destination: str) -> None:
+    """Name a pair that this release has, so that examples can be tried, and the type of the network's answer."""
+    good = description["paths"]["/v1/network"]["get"]["responses"]["200"]
+    good["content"] = {_GEOJSON: good["content"][JSON]}
+    example = {"origin": origin, "destination": destination}
+    for path in ("/v1/routes", "/v1/sample"):
+        for parameter in description["paths"][path]["get"]["parameters"]:
+            if parameter["name"] in example:
+                parameter["example"] = example[parameter["name"]]
+    body = description["paths"]["/v1/batch"]["post"]["requestBody"]["content"][JSON]
+    body["example"] = {"pairs": [[origin, destination]]}
+
+
 async def _body(request: Request) -> bytes:
     """The body, never more than the largest."""
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
@@ -247,7 +262,7 @@ def _batch_question(body: bytes) -> tuple[object, bool, int | None]:
     unknown = set(found) - {"pairs", "sample", "seed"}
     if unknown:
         raise InputError("the body has entries other than pairs, sample and seed")
-    sample, seed = found.get("sample", False), found.get("seed")
+    sample, seed = found.get("sample", False), whole(found.get("seed"))
     if not isinstance(sample, bool):
         raise InputError("sample is neither true nor false")
     if seed is not None and (type(seed) is not int or not 0 <= seed <= schemas.LARGEST_SEED):
@@ -295,7 +310,3 @@ async def _on_input(_: Request, problem: Exception) -> Response:
 async def _on_anything(_: Request, __: Exception) -> Response:
     return _problem(500, "Fault", "the server failed at this; the release is fine, please report it")
 
-
-def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without references, to stand inside the description of an address."""
-    return schema

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from privroute.network.labels import Label
     from privroute.policy.routing_policy import RoutingPolicy
 
-__all__ = ["MOST_PAIRS", "PairIndex"]
+__all__ = ["MOST_PAIRS", "PairIndex", "whole"]
 
 MOST_PAIRS = 100_000
 _LABEL_TYPES = {int, str}
@@ -53,6 +53,8 @@ class PairIndex:
             raise InputError("pairs has an entry that is not a list of two labels like [1, 20]")
         flat = [end for pair in ends for end in pair]
         if not set(map(type, flat)) <= _LABEL_TYPES:
+            flat = [whole(end) for end in flat]
+        if not set(map(type, flat)) <= _LABEL_TYPES:
             raise InputError("pairs has an end that is neither a whole number nor a text")
         node = self._node
         found = np.array([node.get(end, -1) for end in flat], np.int64).reshape(-1, 2)
@@ -75,6 +77,11 @@ class PairIndex:
         if self._node[origin] == self._node[destination]:
             return PolicyError("origin and destination are the same node; a route needs two different ones")
         return PolicyError(f"the release has no routes from {_shown(origin)} to {_shown(destination)}")
+
+
+def whole(value: object) -> object:
+    """Return a number like 7.0 as 7, which JSON does not tell apart; anything else as it is."""
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 def _shown(label: Label) -> str:

@@ -15,6 +15,7 @@ from privroute.serve.layout import drawing_points
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from privroute.network.labels import Label
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.release.release import Release
 
@@ -69,7 +70,6 @@ class Picture:
         if demand is not None:
             ends = np.bincount(demand.pairs.origin, demand.rate_per_min, network.nodes)
             ends = (ends + np.bincount(demand.pairs.destination, demand.rate_per_min, network.nodes)) * _MIN_PER_H
-        origin, destination = self._example()
         return {
             "nodes": {
                 "label": list(network.node_labels),
@@ -95,18 +95,18 @@ class Picture:
             "pairs": len(policy.pairs),
             "routes": int(np.count_nonzero(policy.probability)),
             "vehicles_per_h": None if demand is None else round(demand.total_per_min * _MIN_PER_H, 1),
-            "example": [network.node_labels[origin], network.node_labels[destination]],
+            "example": self.example_labels(),
             "certificate": certificate.as_dict(),
             "words": explain(certificate).as_dict(),
         }
 
-    def _example(self) -> tuple[int, int]:
+    def example_labels(self) -> list[Label]:
         """The ends of a pair whose trips are spread most: its likeliest route is the least likely."""
         policy = self.release.policy
         if not len(policy.pairs):
-            return 0, 0
+            return list(policy.network.node_labels[:2])
         pair = int(np.argmin(np.maximum.reduceat(policy.probability, policy.pair_start[:-1])))
-        return int(policy.pairs.origin[pair]), int(policy.pairs.destination[pair])
+        return [policy.network.node_labels[ends[pair]] for ends in (policy.pairs.origin, policy.pairs.destination)]
 
 
 def pairs_using(policy: RoutingPolicy) -> NDArray[np.int64]:

@@ -59,7 +59,7 @@ class BatchRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     pairs: list[tuple[Label, Label]] = Field(
-        max_length=MOST_PAIRS, description="[origin, destination] of each pair.", examples=[[[1, 20], [12, 6]]]
+        max_length=MOST_PAIRS, description="[origin, destination] of each pair."
     )
     sample: bool = Field(default=False, description="Draw one route for each pair instead of giving all.")
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] | None = Field(

@@ -32,10 +32,10 @@
   const operation = (description, path, method, about) => {
     const query = about.parameters || [];
     const body = about.requestBody && about.requestBody.content["application/json"].schema;
-    const example = { "/v1/routes": "?origin=1&destination=20", "/v1/sample": "?origin=1&destination=20" }[path] || "";
+    const example = new URLSearchParams(query.filter((each) => each.example !== undefined).map((each) => [each.name, each.example]));
     const call = method === "post"
-      ? `curl -H 'Content-Type: application/json' -d '{"pairs": [[1, 20], [12, 6]]}' ${location.origin}${path}`
-      : `curl '${location.origin}${path}${example}'`;
+      ? `curl -H 'Content-Type: application/json' -d '${JSON.stringify(about.requestBody.content["application/json"].example)}' ${location.origin}${path}`
+      : `curl '${location.origin}${path}${example.size ? `?${example}` : ""}'`;
     return element("section", { "aria-label": `${method} ${path}` },
       element("h2", {}, element("span", { class: "method" }, method.toUpperCase()), ` ${path}`),
       ...paragraphs(about.description), element("pre", {}, call),
