@@ -49,7 +49,6 @@
       return starts;
     }
     async routes(origin, destination) {
-      if (origin === destination) throw new Error("Origin and destination are the same node; a route needs two different ones.");
       const { links, nodes } = this.found;
       const pair = this.pair.get(this.node.get(origin) * nodes.label.length + this.node.get(destination));
       if (pair === undefined) throw new Error(`This file has no routes from ${origin} to ${destination}.`);
@@ -133,6 +132,7 @@
       }
       open("routes");
       try {
+        if (origin === destination) throw new Error("Origin and destination are the same zone; choose two different ones.");
         const routes = await source.routes(origin, destination);
         if (chosen.origin !== origin || chosen.destination !== destination) return;
         shown = { origin, destination, routes };
