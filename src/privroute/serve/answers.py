@@ -98,22 +98,22 @@ class RouteTexts:
 
     def of_path(self, path: int) -> bytes:
         """An object with one route, by the id that `RoutingPolicy.sample_paths` gives."""
-        return self.of_paths(np.array([path]))[1:-1]
+        return self.of_paths(np.array([path]))
 
     def size_of_pairs(self, pairs: NDArray[np.int64]) -> int:
         """How long the answer for these pairs is."""
         return int((self._pair_ends[pairs + 1] - self._pair_ends[pairs]).sum())
 
-    def of_pairs(self, pairs: NDArray[np.int64]) -> bytes:
-        """An array with an object for each pair."""
+    def of_pairs(self, pairs: NDArray[np.int64]) -> bytes | memoryview:
+        """Objects for each pair, separated by commas."""
         taken = self._pairs.take(pa.array(pairs)).buffers()[2]
-        return b"".join((b"[", memoryview(taken)[:-1] if pairs.size else b"", b"]"))
+        return memoryview(taken)[:-1] if pairs.size else b""
 
     def of_paths(self, paths: NDArray[np.int64]) -> bytes:
-        """An array with an object for each path, which has it alone in its `routes`."""
+        """Objects for each path, which have it alone in their `routes`, separated by commas."""
         data, begin, end = self._data, self._path_begin[paths].tolist(), self._path_end[paths].tolist()
         routes = (_CLOSE + _OPEN).join([data[at:to] for at, to in zip(begin, end, strict=True)])
-        return b"".join((b"[", _OPEN, routes, _CLOSE[:-1], b"]")) if paths.size else b"[]"
+        return b"".join((_OPEN, routes, _CLOSE[:-1])) if paths.size else b""
 
 
 class _Pieces:
@@ -146,11 +146,11 @@ class _Pieces:
         links_start, links = self._policy.path_links(paths)
         count = np.diff(links_start)
         width = 2 * count + 4  # numbers, origin, a node for each link, middle, each link, end
-        start = np.concatenate([[0], np.cumsum(width)])
+        start = np.concatenate([[0], np.cumsum(width)]).astype(np.int32)
         within = np.arange(links.size) - np.repeat(links_start[:-1], count)
         node_at = np.repeat(start[:-1] + 2, count) + within
         link_at = node_at + np.repeat(count + 1, count)
-        which = np.empty(start[-1], np.int64)
+        which = np.empty(start[-1], np.int32)
         which[start[:-1]] = len(self._known) + np.arange(paths.size)
         which[start[:-1] + 1] = self._policy.network.tail[links[links_start[:-1]]]
         which[node_at] = self._head + links

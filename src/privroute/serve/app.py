@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import orjson
@@ -20,7 +22,7 @@ from privroute.network.geojson import feature_collection
 from privroute.release.explanation import explain
 from privroute.serve import schemas
 from privroute.serve.answers import RouteTexts
-from privroute.serve.caching import JSON, Document, Tagged, release_id
+from privroute.serve.caching import JSON, Document, Plain, Tagged, release_id
 from privroute.serve.guard import Guard
 from privroute.serve.page_files import PAGE_FILES, page_text
 from privroute.serve.pair_index import PairIndex, whole
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["create_app"]
 
 _GEOJSON = "application/geo+json"
+_FRESH = [(b"cache-control", b"no-store"), (b"content-type", JSON.encode())]
+_MOST_FIELDS = 20
+_WHOLE = re.compile("[0-9]{1,16}")
 _LARGEST_BODY = 32 * 2**20
 _LARGEST_ANSWER = 512 * 2**20
 _BATCHES_AT_ONCE = 4  # answers stand in memory while they are sent
@@ -42,11 +47,30 @@ _ABOUT = """Routes of a routing policy that was learned from private trips and r
 Durations are seconds and distances metres, as routing engines have them. Answers carry an `ETag`; with
 `release=` (the value of `release` in every answer) they may be kept for ever, since a release never changes."""
 
-_Origin = Annotated[str, Query(description="Label of the node where the trip starts.")]
-_Destination = Annotated[str, Query(description="Label of the node where it ends.")]
 _Pinned = Annotated[
     str | None, Query(description="The release that is meant; another one is refused, and the answer may be kept.")
 ]
+_ENDS = [
+    {"name": name, "in": "query", "required": True, "schema": {"type": "string"}, "description": description}
+    for name, description in (
+        ("origin", "Label of the node where the trip starts."),
+        ("destination", "Label of the node where it ends."),
+    )
+]
+_RELEASE = {
+    "name": "release",
+    "in": "query",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": "The release that is meant; another one is refused, and the answer may be kept.",
+}
+_SEED = {
+    "name": "seed",
+    "in": "query",
+    "required": False,
+    "schema": {"type": "integer", "minimum": 0, "maximum": schemas.LARGEST_SEED},
+    "description": "The same seed gives the same draw.",
+}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": schemas.Problem, "description": "The Host header is not one of this server's."},
     404: {"model": schemas.Problem, "description": "There is no such node, pair or release."},
@@ -108,16 +132,17 @@ class _Service:
         path = int(self.release.policy.sample_paths(np.array([pair]), seed=seed)[0])
         return self.opening + self.texts.of_path(path)[1:]
 
-    def batch(self, body: bytes) -> bytes:
+    def batch(self, body: bytes) -> Response:
         pairs, sample, seed = _batch_question(body)
         positions = self.index.pairs(pairs)
         if self.texts.size_of_pairs(positions) > _LARGEST_ANSWER:
             raise HTTPException(413, "the answer would be too large; ask for fewer pairs at once")
+        answers: bytes | memoryview
         if sample:
             answers = self.texts.of_paths(self.release.policy.sample_paths(positions, seed=seed))
         else:
             answers = self.texts.of_pairs(positions)
-        return b"".join((self.opening, b'"answers":', answers, b"}"))
+        return Plain(_FRESH, self.opening + b'"answers":[', answers, b"]}")
 
     @lru_cache(maxsize=1)  # noqa: B019 - a service lives as long as the process
     def network(self) -> Document:
@@ -143,24 +168,21 @@ class _Service:
 
 
 def _add_api(app: FastAPI, service: _Service) -> None:
-    @app.get("/v1/routes", response_model=schemas.Answer, tags=["routes"])
-    async def routes(
-        request: Request, origin: _Origin, destination: _Destination, release: _Pinned = None
-    ) -> Response:
+    # The queries of the two busiest addresses are read by hand: the general way takes as long as all the rest.
+    @app.get(
+        "/v1/routes", response_model=schemas.Answer, tags=["routes"], openapi_extra={"parameters": [*_ENDS, _RELEASE]}
+    )
+    async def routes(request: Request) -> Response:
         """All routes of a pair with probabilities, durations and distances, the most probable first."""
-        pinned = service.pinned(release)
-        return service.tagged.answer(request, service.routes(origin, destination), pinned=pinned)
+        query = _query(request)
+        pinned = service.pinned(query.get("release"))
+        return service.tagged.answer(request, service.routes(query["origin"], query["destination"]), pinned=pinned)
 
-    @app.get("/v1/sample", response_model=schemas.Answer, tags=["routes"])
-    async def sample(
-        origin: _Origin,
-        destination: _Destination,
-        seed: Annotated[
-            int | None, Query(ge=0, le=schemas.LARGEST_SEED, description="The same seed gives the same draw.")
-        ] = None,
-    ) -> Response:
+    @app.get("/v1/sample", response_model=schemas.Answer, tags=["routes"], openapi_extra={"parameters": [*_ENDS, _SEED]})
+    async def sample(request: Request) -> Response:
         """One route, drawn with the probabilities of the policy: what a single vehicle should be told."""
-        return _fresh(service.sample(origin, destination, seed))
+        query = _query(request)
+        return _fresh(service.sample(query["origin"], query["destination"], _seed(query.get("seed"))))
 
     @app.post(
         "/v1/batch",
@@ -181,7 +203,7 @@ def _add_api(app: FastAPI, service: _Service) -> None:
         """Routes of up to 100,000 pairs at once, or one drawn route for each."""
         body = await _body(request)
         async with service.turns:
-            return _fresh(await run_in_threadpool(service.batch, body))
+            return await run_in_threadpool(service.batch, body)
 
     @app.get("/v1/network", response_model=schemas.FeatureCollection, tags=["release"])
     def network(request: Request, release: _Pinned = None) -> Response:
@@ -238,6 +260,26 @@ def _complete(description: dict[str, Any], origin: str, destination: str) -> Non
     body["example"] = {"pairs": [[origin, destination]]}
 
 
+def _query(request: Request) -> dict[str, str]:
+    """Names and values of the query, which must have both ends."""
+    try:
+        query = dict(parse_qsl(request.scope["query_string"].decode("latin-1"), True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise InputError(f"the query has more than {_MOST_FIELDS} fields") from None
+    for name in ("origin", "destination"):
+        if name not in query:
+            raise InputError(f"{name} is missing from the query")
+    return query
+
+
+def _seed(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not _WHOLE.fullmatch(text) or int(text) > schemas.LARGEST_SEED:
+        raise InputError(f"seed is not a whole number from 0 to {schemas.LARGEST_SEED}")
+    return int(text)
+
+
 async def _body(request: Request) -> bytes:
     """The body, never more than the largest."""
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
@@ -271,7 +313,7 @@ def _batch_question(body: bytes) -> tuple[object, bool, int | None]:
 
 
 def _fresh(body: bytes) -> Response:
-    return Response(body, media_type=JSON, headers={"cache-control": "no-store"})
+    return Plain(_FRESH, body)
 
 
 def _problem(status: int, code: str, message: str, headers: Any = None) -> Response:

@@ -16,13 +16,14 @@ import orjson
 from starlette.responses import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from privroute.release.release import Release
 
-__all__ = ["Document", "Tagged", "release_id"]
+__all__ = ["JSON", "Document", "Plain", "Tagged", "release_id"]
 
 JSON = "application/json"
 _KEPT = "public, max-age=31536000, immutable"
@@ -50,6 +51,25 @@ def release_id(release: Release, *, more: Iterable[bytes] = ()) -> str:
     return digest.hexdigest()[:16]
 
 
+class Plain(Response):
+    """An answer whose headers are ready as bytes and whose body may come in pieces, which are sent without a copy."""
+
+    def __init__(self, headers: Sequence[tuple[bytes, bytes]], *pieces: bytes | memoryview, status: int = 200) -> None:
+        self.status_code = status
+        self.background = None
+        self.pieces = pieces
+        self.body = pieces[0] if len(pieces) == 1 else b""
+        length = sum(map(len, pieces))
+        self.raw_headers = [*headers, (b"content-length", b"%d" % length)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        last = len(self.pieces) - 1
+        for position, piece in enumerate(self.pieces):
+            await send({"type": "http.response.body", "body": piece, "more_body": position < last})
+
+
 class Tagged:
     """Makes answers that carry the tag, or 304 where the asker has them already."""
 
@@ -58,13 +78,19 @@ class Tagged:
         self._headers = {
             pinned: {"etag": self._tag, "cache-control": _KEPT if pinned else _ASKED_AGAIN} for pinned in (True, False)
         }
+        self._plain = {
+            pinned: [
+                *((name.encode(), value.encode()) for name, value in headers.items()),
+                (b"content-type", JSON.encode()),
+            ]
+            for pinned, headers in self._headers.items()
+        }
 
-    def answer(self, request: Request, body: bytes, *, pinned: bool, media_type: str = JSON) -> Response:
-        """Answer with the body; `pinned` says that the address names the release."""
-        headers = self._headers[pinned]
+    def answer(self, request: Request, body: bytes, *, pinned: bool) -> Response:
+        """Answer with JSON; `pinned` says that the address names the release."""
         if self._known(request):
-            return Response(status_code=304, headers=headers)
-        return Response(body, headers=headers, media_type=media_type)
+            return Response(status_code=304, headers=self._headers[pinned])
+        return Plain(self._plain[pinned], body)
 
     def document(self, request: Request, document: Document, *, pinned: bool) -> Response:
         """Answer with a whole document, packed where the asker can unpack it."""
@@ -77,10 +103,10 @@ class Tagged:
         return Response(document.body, headers=headers, media_type=document.media_type)
 
     def _known(self, request: Request) -> bool:
-        known = request.headers.get("if-none-match")
-        return known is not None and any(
-            each.strip().removeprefix("W/") in (self._tag, "*") for each in known.split(",")
-        )
+        known = next((value for name, value in request.scope["headers"] if name == b"if-none-match"), None)
+        if known is None:
+            return False
+        return any(each.strip().removeprefix("W/") in (self._tag, "*") for each in known.decode("latin-1").split(","))
 
 
 class Document:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,15 +50,14 @@ class PairIndex:
             raise InputError("pairs is not a list of pairs like [1, 20]")
         if len(ends) > MOST_PAIRS:
             raise InputError(f"pairs has {len(ends):,} entries; ask for at most {MOST_PAIRS:,} at once")
-        if not all(type(pair) is list and len(pair) == 2 for pair in ends):  # noqa: PLR2004 - two ends
+        if not set(map(type, ends)) <= {list} or not set(map(len, ends)) <= {2}:
             raise InputError("pairs has an entry that is not a list of two labels like [1, 20]")
-        flat = [end for pair in ends for end in pair]
+        flat = list(chain.from_iterable(ends))
         if not set(map(type, flat)) <= _LABEL_TYPES:
             flat = [whole(end) for end in flat]
         if not set(map(type, flat)) <= _LABEL_TYPES:
             raise InputError("pairs has an end that is neither a whole number nor a text")
-        node = self._node
-        found = np.array([node.get(end, -1) for end in flat], np.int64).reshape(-1, 2)
+        found = np.fromiter(map(self._node.get, flat, repeat(-1)), np.int64, len(flat)).reshape(-1, 2)
         keys = np.where((found >= 0).all(axis=1), found[:, 0] * self._nodes + found[:, 1], -1)
         if not self._keys.size:
             at = np.zeros(keys.size, np.int64)
