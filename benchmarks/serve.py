@@ -1,5 +1,6 @@
-"""The service on Chicago Sketch: single routes against a bare FastAPI endpoint, batches against orjson alone, an hour's
-load in a minute, and how long it takes to start.
+"""The service on Chicago Sketch: single routes against a bare FastAPI endpoint, batches against orjson alone.
+
+Also a minute of load over 64 connections, with errors and memory, and the time from the start to the first answer.
 
 The bare endpoint returns a constant of the same size, in a server of its own with the same settings, in turns with
 ours. A batch is measured from the first byte sent to the last one received; orjson only turns the same answer, already
@@ -41,7 +42,8 @@ CONSTANT = b"x" * int(sys.argv[1])
 async def constant() -> Response:
     return Response(CONSTANT, media_type="application/json")
 print("http://127.0.0.1:%s/" % sys.argv[2], flush=True)
-uvicorn.run(app, port=int(sys.argv[2]), log_level="warning", access_log=False, server_header=False, lifespan="off", ws="none")
+uvicorn.run(app, port=int(sys.argv[2]), log_level="warning", access_log=False, server_header=False, lifespan="off",
+            ws="none")
 """
 
 

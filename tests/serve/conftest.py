@@ -19,10 +19,15 @@ from playwright.sync_api import Browser, sync_playwright
 import privroute as pr
 from privroute.serve.app import create_app
 
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 @contextmanager
@@ -55,7 +60,20 @@ def release() -> pr.Release:
 def bare(release: pr.Release) -> pr.Release:
     """Routes alone, not private, of a network with hostile labels, without coordinates, with lengths."""
     old = release.network
-    odd = ["=HYPERLINK(1)", "a/b", "</script><b>", "ü;ß", "+1", "-x", "@y", '"quoted"', "a,b", "%2e%2e", "Ω & Co", "x" * 60]
+    odd = [
+        "=HYPERLINK(1)",
+        "a/b",
+        "</script><b>",
+        "ü;ß",
+        "+1",
+        "-x",
+        "@y",
+        '"quoted"',
+        "a,b",
+        "%2e%2e",
+        "Ω & Co",
+        "x" * 60,
+    ]
     labels: list[int | str] = [*odd, *range(13, 25)]
     network = pr.Network(
         old.tail,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import httpx
 import numpy as np
 import pytest
+from tests.statistical.rates import EACH
 
 import privroute as pr
 from privroute.release.explanation import explain
-from tests.statistical.rates import EACH
 
 
 def ends(release: pr.Release, pair: int) -> tuple[object, object]:
@@ -48,7 +48,9 @@ def test_routes_are_those_of_the_policy_with_seconds_at_the_released_demand(
             links = list(route.links)
             assert row["links"] == [release.network.link_labels[link] for link in links]
             assert row["duration"] == pytest.approx(60 * minutes[links].sum(), abs=0.051)
-            assert row["duration_free_flow"] == pytest.approx(60 * release.network.free_flow_min[links].sum(), abs=0.051)
+            assert row["duration_free_flow"] == pytest.approx(
+                60 * release.network.free_flow_min[links].sum(), abs=0.051
+            )
             assert row["weight"] == pytest.approx(60 * weight[links].sum(), abs=0.051)
             assert row["distance"] is None
 

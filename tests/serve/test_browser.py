@@ -14,7 +14,6 @@ from privroute.serve.picture import Picture
 from privroute.serve.report import report_html
 
 
-
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A new window; whatever the console complains about fails the test."""
@@ -32,6 +31,10 @@ def page(browser: Browser) -> Iterator[Page]:
     assert elsewhere == []
 
 
+def script(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.js").read_text(encoding="utf-8")
+
+
 def opened(page: Page, address: str) -> Page:
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
@@ -46,17 +49,7 @@ def painted(page: Page, canvas: str, variable: str) -> int:
     """How many pixels of a canvas have about the colour of a CSS variable."""
     return int(
         page.evaluate(
-            """([canvas, variable]) => {
-              const wanted = getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
-              const [r, g, b] = [1, 3, 5].map((at) => parseInt(wanted.slice(at, at + 2), 16));
-              const element = document.querySelector(canvas);
-              const { data } = element.getContext("2d").getImageData(0, 0, element.width, element.height);
-              let count = 0;
-              for (let i = 0; i < data.length; i += 4) {
-                if (data[i + 3] > 200 && Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 12) count++;
-              }
-              return count;
-            }""",
+            script("painted"),
             [canvas, variable],
         )
     )
@@ -187,7 +180,13 @@ def test_the_guarantee_says_what_is_protected_and_what_is_not(page: Page, addres
     opened(page, address)
     page.locator("#verdict").click()
     sheet = page.locator("#guarantee")
-    for text in ("Whether any one trip was in the data", "From whom", "How strongly", "Not protected", "the curator saw"):
+    for text in (
+        "Whether any one trip was in the data",
+        "From whom",
+        "How strongly",
+        "Not protected",
+        "the curator saw",
+    ):
         expect(sheet).to_contain_text(text)
     expect(page.locator("#banner")).to_be_hidden()
 
@@ -258,7 +257,11 @@ def test_the_map_moves_and_zooms_by_mouse_and_keys(page: Page, address: str) -> 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_page_fits_a_telephone(browser: Browser, address: str, release: pr.Release, theme: str) -> None:
     context = browser.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, color_scheme=theme, reduced_motion="reduce"  # type: ignore[arg-type]
+        viewport={"width": 390, "height": 844},
+        has_touch=True,
+        is_mobile=True,
+        color_scheme=theme,  # type: ignore[arg-type]
+        reduced_motion="reduce",
     )
     page = opened(context.new_page(), address)
     origin, destination = Picture(release).example_labels()
@@ -289,32 +292,7 @@ def test_controls_have_names_and_text_has_contrast(page: Page, address: str, rel
               .map((each) => each.outerHTML)"""
         )
         assert nameless == []
-        assert page.evaluate(CONTRAST) == []
-
-
-CONTRAST = """() => {
-  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const ground = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour.length === 3 || colour[3] > 0.9) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const texts = [...document.querySelectorAll("body *")].filter((each) => each.checkVisibility() && !each.closest(".unseen, .skip, noscript")
-    && [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()));
-  const read = (name) => [1, 3, 5].map((at) => parseInt(getComputedStyle(document.documentElement).getPropertyValue(name).trim().slice(at, at + 2), 16));
-  const badges = [0, 1, 2, 3, 4, 5].map((i) => {
-    const [a, b] = [light(read(`--route-${i}`)), light(read("--paper"))].sort((x, y) => y - x);
-    return [(a + 0.05) / (b + 0.05), `route ${i}`];
-  });
-  return badges.concat(texts.map((each) => {
-    const [a, b] = [light(parse(getComputedStyle(each).color)), light(ground(each))].sort((x, y) => y - x);
-    return [(a + 0.05) / (b + 0.05), each.textContent.trim().slice(0, 30)];
-  })).filter(([ratio]) => ratio < 4.5);
-}"""
+        assert page.evaluate(script("contrast")) == []
 
 
 def test_the_description_of_the_api_is_a_page(page: Page, address: str) -> None:
@@ -324,7 +302,9 @@ def test_the_description_of_the_api_is_a_page(page: Page, address: str) -> None:
     expect(page.locator("#article")).to_contain_text("curl")
 
 
-def test_the_report_is_the_same_page_in_one_file(page: Page, bare: pr.Release, release: pr.Release, tmp_path: Path) -> None:
+def test_the_report_is_the_same_page_in_one_file(
+    page: Page, bare: pr.Release, release: pr.Release, tmp_path: Path
+) -> None:
     for name, found in (("private", release), ("bare", bare)):
         origin, destination = Picture(found).example_labels()
         path = tmp_path / f"{name}.html"

@@ -107,9 +107,7 @@ def test_batches_that_are_too_large_or_no_json(client: httpx.Client) -> None:
         assert "application/json" in assert_refused(answer, 415)
 
 
-def test_an_answer_that_would_fill_the_memory_is_refused(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_would_fill_the_memory_is_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privroute.serve.app._LARGEST_ANSWER", 1000)
     assert "fewer pairs" in assert_refused(client.post("/v1/batch", json={"pairs": [[1, 20]] * 10}), 413)
     assert client.post("/v1/batch", json={"pairs": [[1, 20]]}).status_code == 200
@@ -157,7 +155,8 @@ def test_a_host_that_is_none_is_refused(address: str, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "request_bytes", [b"GET / HTTP/9.9\r\n\r\n", b"\x00\x01\x02\r\n\r\n", b"GET " + b"/" * 100_000 + b" HTTP/1.1\r\n\r\n"]
+    "request_bytes",
+    [b"GET / HTTP/9.9\r\n\r\n", b"\x00\x01\x02\r\n\r\n", b"GET " + b"/" * 100_000 + b" HTTP/1.1\r\n\r\n"],
 )
 def test_what_is_no_request_is_answered_or_dropped_and_the_server_stays(
     address: str, client: httpx.Client, request_bytes: bytes

@@ -70,7 +70,9 @@ class RouteTexts:
         first[first_route[:-1]] = last[first_route[1:] - 1] = True
         pieces = _Pieces(release, times)
         chunks = [
-            pieces.texts(kept[at : at + _PATHS_AT_ONCE], first[at : at + _PATHS_AT_ONCE], last[at : at + _PATHS_AT_ONCE])
+            pieces.texts(
+                kept[at : at + _PATHS_AT_ONCE], first[at : at + _PATHS_AT_ONCE], last[at : at + _PATHS_AT_ONCE]
+            )
             for at in range(0, kept.size, _PATHS_AT_ONCE)
         ]
         texts = pa.concat_arrays([pa.array([], pa.large_binary()), *chunks])
@@ -139,9 +141,7 @@ class _Pieces:
         self._later = self._first + network.links
         self._middle = self._later + network.links
 
-    def texts(
-        self, paths: NDArray[np.int64], first: NDArray[np.bool_], last: NDArray[np.bool_]
-    ) -> pa.LargeBinaryArray:
+    def texts(self, paths: NDArray[np.int64], first: NDArray[np.bool_], last: NDArray[np.bool_]) -> pa.LargeBinaryArray:
         """A JSON object for each path, and what stands around it as the first or the last of its pair."""
         links_start, links = self._policy.path_links(paths)
         count = np.diff(links_start)
@@ -184,7 +184,9 @@ class _Pieces:
             "distance": total(self._times.length_m),
             "weight": total(self._times.weight),
         }
-        parts: list[pa.Array | pa.Scalar] = [pa.array([_OPEN, b""], pa.large_binary()).take(pa.array(~first, pa.int8()))]
+        parts: list[pa.Array | pa.Scalar] = [
+            pa.array([_OPEN, b""], pa.large_binary()).take(pa.array(~first, pa.int8()))
+        ]
         for position, (name, values) in enumerate(columns.items()):
             parts += [_constant(f'{"," if position else "{"}"{name}":'.encode()), values]
         return pc.binary_join_element_wise(*parts, _constant(b',"nodes":['), _constant(b""))

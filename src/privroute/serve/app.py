@@ -7,7 +7,6 @@ import re
 from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 import orjson
@@ -29,6 +28,7 @@ from privroute.serve.pair_index import PairIndex, whole
 from privroute.serve.picture import Picture
 
 if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
     from starlette.types import ASGIApp
 
     from privroute.release.release import Release
@@ -37,7 +37,6 @@ __all__ = ["create_app"]
 
 _GEOJSON = "application/geo+json"
 _FRESH = [(b"cache-control", b"no-store"), (b"content-type", JSON.encode())]
-_MOST_FIELDS = 20
 _WHOLE = re.compile("[0-9]{1,16}")
 _LARGEST_BODY = 32 * 2**20
 _LARGEST_ANSWER = 512 * 2**20
@@ -163,7 +162,12 @@ class _Service:
     def certificate(self) -> Document:
         certificate = self.release.certificate
         words = explain(certificate).as_dict()
-        found = {"release": self.id, "private": certificate.private, "certificate": certificate.as_dict(), "words": words}
+        found = {
+            "release": self.id,
+            "private": certificate.private,
+            "certificate": certificate.as_dict(),
+            "words": words,
+        }
         return Document(orjson.dumps(found), JSON)
 
 
@@ -174,15 +178,17 @@ def _add_api(app: FastAPI, service: _Service) -> None:
     )
     async def routes(request: Request) -> Response:
         """All routes of a pair with probabilities, durations and distances, the most probable first."""
-        query = _query(request)
+        query = request.query_params
         pinned = service.pinned(query.get("release"))
-        return service.tagged.answer(request, service.routes(query["origin"], query["destination"]), pinned=pinned)
+        return service.tagged.answer(request, service.routes(*_ends(query)), pinned=pinned)
 
-    @app.get("/v1/sample", response_model=schemas.Answer, tags=["routes"], openapi_extra={"parameters": [*_ENDS, _SEED]})
+    @app.get(
+        "/v1/sample", response_model=schemas.Answer, tags=["routes"], openapi_extra={"parameters": [*_ENDS, _SEED]}
+    )
     async def sample(request: Request) -> Response:
         """One route, drawn with the probabilities of the policy: what a single vehicle should be told."""
-        query = _query(request)
-        return _fresh(service.sample(query["origin"], query["destination"], _seed(query.get("seed"))))
+        query = request.query_params
+        return _fresh(service.sample(*_ends(query), _seed(query.get("seed"))))
 
     @app.post(
         "/v1/batch",
@@ -220,7 +226,12 @@ def _add_api(app: FastAPI, service: _Service) -> None:
     @app.get("/v1/health", response_model=schemas.Health, tags=["service"])
     async def health() -> Response:
         """Say that the server is there, and what it serves."""
-        found = {"status": "ok", "release": service.id, "version": app.version, "pairs": len(service.release.policy.pairs)}
+        found = {
+            "status": "ok",
+            "release": service.id,
+            "version": app.version,
+            "pairs": len(service.release.policy.pairs),
+        }
         return _fresh(orjson.dumps(found))
 
 
@@ -260,16 +271,12 @@ def _complete(description: dict[str, Any], origin: str, destination: str) -> Non
     body["example"] = {"pairs": [[origin, destination]]}
 
 
-def _query(request: Request) -> dict[str, str]:
-    """Names and values of the query, which must have both ends."""
-    try:
-        query = dict(parse_qsl(request.scope["query_string"].decode("latin-1"), True, max_num_fields=_MOST_FIELDS))
-    except ValueError:
-        raise InputError(f"the query has more than {_MOST_FIELDS} fields") from None
+def _ends(query: QueryParams) -> tuple[str, str]:
+    """Origin and destination, which the query must have."""
     for name in ("origin", "destination"):
         if name not in query:
             raise InputError(f"{name} is missing from the query")
-    return query
+    return query["origin"], query["destination"]
 
 
 def _seed(text: str | None) -> int | None:
@@ -289,7 +296,9 @@ async def _body(request: Request) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _LARGEST_BODY:
-            raise HTTPException(413, f"the question has more than {_LARGEST_BODY // 2**20} MB; ask for fewer pairs at once")
+            raise HTTPException(
+                413, f"the question has more than {_LARGEST_BODY // 2**20} MB; ask for fewer pairs at once"
+            )
     return bytes(body)
 
 
@@ -351,4 +360,3 @@ async def _on_input(_: Request, problem: Exception) -> Response:
 
 async def _on_anything(_: Request, __: Exception) -> Response:
     return _problem(500, "Fault", "the server failed at this; the release is fine, please report it")
-

@@ -62,7 +62,7 @@ class Plain(Response):
         length = sum(map(len, pieces))
         self.raw_headers = [*headers, (b"content-length", b"%d" % length)]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the protocol's
         """Send it."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         last = len(self.pieces) - 1

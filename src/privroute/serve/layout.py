@@ -24,7 +24,10 @@ _RING = 0.012  # nodes that fall onto one point are set on a ring, this large as
 
 
 def drawing_points(network: Network) -> NDArray[np.float64]:
-    """(nodes, 2) x to the right and y upwards, both from 0, the longer side `SIDE`; a kilometre is as long east as north."""
+    """(nodes, 2) x to the right and y upwards, both from 0, the longer side `SIDE`.
+
+    A kilometre is as long east as north, also where coordinates are degrees.
+    """
     if network.coordinates is None:
         points = spread_by_hops(network)
     else:
@@ -83,4 +86,4 @@ def _apart(points: NDArray[np.float64]) -> NDArray[np.float64]:
     angle = np.empty(place.size)
     angle[order] = 2 * np.pi * within / np.repeat(count, count)
     shared = (count[place] > 1)[:, None]
-    return points + radius * shared * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(points + radius * shared * np.column_stack([np.cos(angle), np.sin(angle)]))

@@ -83,7 +83,9 @@ class Picture:
                 "label": list(network.link_labels),
                 "tail": network.tail.tolist(),
                 "head": network.head.tolist(),
-                "connector": np.flatnonzero(network.no_through[network.tail] | network.no_through[network.head]).tolist(),
+                "connector": np.flatnonzero(
+                    network.no_through[network.tail] | network.no_through[network.head]
+                ).tolist(),
                 "duration": _short(times.duration_s, 2),
                 "duration_free_flow": _short(times.free_flow_s, 2),
                 "distance": None if times.length_m is None else _short(times.length_m, 1),

@@ -47,7 +47,9 @@ def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
     icon = f"data:image/svg+xml;base64,{base64.b64encode(page_text('icon.svg')).decode()}"
     page = page_text("index.html").decode().replace("page/icon.svg", icon)
     page = page.replace('<a class="plain-link" id="api-link" href="docs">API</a>\n', "")
-    page = re.sub(r"<noscript>.*</noscript>", "<noscript><p class='banner'>This file needs JavaScript.</p></noscript>", page)
+    page = re.sub(
+        r"<noscript>.*</noscript>", "<noscript><p class='banner'>This file needs JavaScript.</p></noscript>", page
+    )
     data = (
         f'<script type="application/json" id="embedded-drawing">{_in_script(orjson.dumps(drawing))}</script>\n'
         f'  <script type="application/octet-stream" id="embedded-routes">{packed.decode()}</script>\n  '
@@ -63,9 +65,7 @@ def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
 
     before, _, after = page.partition("<script src=")
     page = _TAG.sub(inlined, f"{before}{data}<script src={after}")
-    rule = (
-        f"default-src 'none'; script-src {' '.join(hashes['script'])}; style-src {' '.join(hashes['style'])}; img-src data:"
-    )
+    rule = f"default-src 'none'; script-src {' '.join(hashes['script'])}; style-src {' '.join(hashes['style'])}; img-src data:"
     meta = f'<meta charset="utf-8">\n  <meta http-equiv="Content-Security-Policy" content="{rule}">'
     return page.replace('<meta charset="utf-8">', meta, 1)
 

@@ -41,7 +41,7 @@ class Answer(Routes):
     code: Literal["Ok"]
     release: str = Field(description="Names the release; pass it as `release` for answers that may be kept for ever.")
     weight_name: Literal["marginal_duration", "duration"] = Field(
-        description="`marginal_duration`: seconds that one more vehicle costs everybody together, at the released demand."
+        description="`marginal_duration`: seconds that one more vehicle costs all together, at the released demand."
     )
 
 
@@ -58,9 +58,7 @@ class BatchRequest(BaseModel):
     """Pairs of labels."""
 
     model_config = ConfigDict(extra="forbid")
-    pairs: list[tuple[Label, Label]] = Field(
-        max_length=MOST_PAIRS, description="[origin, destination] of each pair."
-    )
+    pairs: list[tuple[Label, Label]] = Field(max_length=MOST_PAIRS, description="[origin, destination] of each pair.")
     sample: bool = Field(default=False, description="Draw one route for each pair instead of giving all.")
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] | None = Field(
         default=None, description="With `sample`: the same seed gives the same draws."
