@@ -102,7 +102,7 @@ def test_two_clicks_on_the_map_show_the_routes_of_a_pair(page: Page, address: st
     expect(page.locator("#said")).to_contain_text(f"from {origin} to {destination}")
 
 
-def test_a_pair_can_be_chosen_with_the_keyboard_alone(page: Page, address: str, release: pr.Release) -> None:
+def test_a_pair_can_be_chosen_with_the_keyboard_alone(page: Page, address: str) -> None:
     opened(page, address)
     page.keyboard.press("Tab")
     expect(page.locator(".skip")).to_be_focused()

@@ -201,7 +201,8 @@
     button.hidden = false;
     button.addEventListener("click", () => {
       show();
-      by("guarantee").scrollIntoView({ block: "nearest" });
+      document.querySelector(".panel").scrollTop = 0;
+      if (matchMedia("(max-width: 820px)").matches) document.querySelector(".tabs").scrollIntoView();
     });
     by("banner").hidden = certificate.private;
     if (!certificate.private) by("banner").textContent = said.verdict;
