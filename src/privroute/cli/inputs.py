@@ -24,6 +24,7 @@ __all__ = [
     "DeltaOption",
     "EpsilonOption",
     "ExpansionOption",
+    "ExportName",
     "FactorOption",
     "FirstDayOption",
     "LastDayOption",
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 BUILT_IN = "sioux-falls"
+ExportName = Literal["geojson", "csv", "gmns"]
 
 NetworkOption = Annotated[
     str,
