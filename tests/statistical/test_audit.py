@@ -11,7 +11,7 @@ import privroute as pr
 from privroute.errors import InputError
 from privroute.evaluate.audit import audit, clopper_pearson, epsilon_lower_bound, worst_case
 from privroute.mechanism import counts
-from privroute.privacy import noise
+from privroute.privacy import calibration, noise
 
 # At epsilon 3 a scale five times too small is caught with 2,000 fresh releases at the suite's false-alarm rate.
 PROMISE = pr.Guarantee(epsilon=3.0, delta=1e-6)
@@ -37,6 +37,7 @@ def test_the_audit_stays_below_the_promise(mechanism: str) -> None:
 def test_a_scale_five_times_too_small_is_caught(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = noise.gaussian_on_integers
     monkeypatch.setattr(noise, "gaussian_on_integers", lambda scale: right(scale / 5))
+    assert calibration.gaussian_on_integers is right, "the promise is still made with the right map"
     assert run(mechanism) > PROMISE.epsilon
 
 
