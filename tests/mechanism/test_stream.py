@@ -369,6 +369,19 @@ def test_a_ledger_refuses_what_it_cannot_account_for(ledger: pr.Ledger) -> None:
         pr.learn(NETWORK, pr.DemandHistory(DAYS.pairs, DAYS.counts), PROMISE, ledger=ledger)
     with pytest.raises(LedgerError, match="NOT PRIVATE"):
         pr.learn(NETWORK, DAYS, mechanism="none", ledger=ledger)
+    as_published = pr.Sgd(public_demand=SCENARIO.demand, alpha=1000.0, constants="paper")
+    with pytest.raises(LedgerError, match="NOT PRIVATE .mechanism sgd"):
+        pr.learn(NETWORK, DAYS, PROMISE, as_published, ledger=ledger)
     with pytest.raises(LedgerError, match="ledger is a str"):
         pr.learn(NETWORK, DAYS, PROMISE, ledger="city.ledger")  # type: ignore[arg-type]
     assert not ledger.account().charges
+
+
+def test_noise_on_flows_is_refused_where_users_are_bounded() -> None:
+    """With bounded contributions one request more can displace another, which the proofs on flows do not cover."""
+    bounded = pr.DemandHistory(DAYS.pairs, DAYS.counts, dates=DAYS.dates, contribution=Contribution("user", 4))
+    for mechanism in (pr.Minimiser(alpha=100.0), pr.Sgd(public_demand=SCENARIO.demand, alpha=100.0)):
+        with pytest.raises(GuaranteeError, match="displace"):
+            pr.learn(NETWORK, bounded, PROMISE, mechanism)
+        with pytest.raises(GuaranteeError, match="no sensitivity is proved"):
+            pr.learn(NETWORK, bounded, pr.Guarantee(1.0, 1e-6, "user"), mechanism)

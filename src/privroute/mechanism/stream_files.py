@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privroute.errors import StreamError
+from privroute.release.place import flush
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,11 +145,7 @@ class StreamFiles:
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(self.folder / name)
-            handle = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            flush(self.folder)
         except OSError as problem:
             reason = problem.strerror
             raise StreamError(

@@ -24,6 +24,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import LedgerError
+from privroute.release.place import flush
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,7 @@ def make_file(path: Path) -> None:
             file.execute(f"PRAGMA user_version = {_VERSION}")
             file.execute("COMMIT")
         os.link(beside, path)  # unlike a renaming, this fails where there is a file
-        _flush_folder(path.parent)
+        flush(path.parent)
     except FileExistsError:
         pass  # another process made it first
     except (sqlite3.Error, OSError) as problem:
@@ -129,11 +130,3 @@ def _check(path: Path, file: sqlite3.Connection) -> None:
         raise LedgerError(f"{path}: the tables of the ledger were changed; restore it")
     if file.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise LedgerError(f"{path}: {_ADVICE[sqlite3.SQLITE_CORRUPT]}")
-
-
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
