@@ -75,7 +75,8 @@ def test_without_a_demand_times_are_those_of_empty_roads_and_labels_of_any_kind_
             found = ask(client, "routes", origin=origin, destination=destination)
             assert found["weight_name"] == "duration"
             (route, *_), row = bare.policy.routes(origin, destination), found["routes"][0]  # type: ignore[arg-type]
-            assert tuple(row["nodes"]) == route.nodes
+            assert tuple(map(str, row["nodes"])) == tuple(map(str, route.nodes))
+            assert all(abs(label) < 2**53 for label in row["nodes"] + row["links"] if isinstance(label, int))
             assert row["duration"] == row["duration_free_flow"] == row["weight"]
             assert row["distance"] == pytest.approx(1000 * lengths[list(route.links)].sum(), abs=0.051)
         network = client.get("/v1/network").json()

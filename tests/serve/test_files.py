@@ -48,8 +48,8 @@ def test_csv_opens_in_spreadsheets_and_no_label_is_a_formula(bare: pr.Release, t
     links, routes = export_release(bare, tmp_path, "csv")
     for path in (links, routes):
         assert path.read_bytes().startswith(b"\xef\xbb\xbf")
-        for row in csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")):
-            assert not any(re.match(r"[=+@\t\r]|-[^0-9]", cell) for cell in row)
+        for cells in csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")):
+            assert not any(re.match(r"[=+@\t\r]|-[^0-9]", cell) for cell in cells)
     table = rows(routes)
     assert len(table) == np.count_nonzero(bare.policy.probability)
     for row in table[::37]:
