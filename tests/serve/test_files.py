@@ -107,7 +107,8 @@ def test_a_report_needs_nothing_else_and_no_label_can_end_its_scripts(bare: pr.R
     assert "unsafe-inline" not in page
     embedded = re.search(r'id="embedded-drawing">(.*?)</script>', page, re.DOTALL)
     assert embedded
-    assert json.loads(embedded[1])["nodes"]["label"] == list(bare.network.node_labels)
+    found = json.loads(embedded[1])["nodes"]["label"]
+    assert [str(label) for label in found] == [str(label) for label in bare.network.node_labels]
 
 
 def test_a_report_of_a_huge_policy_keeps_the_pairs_with_the_largest_demand(release: pr.Release) -> None:
