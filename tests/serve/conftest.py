@@ -74,14 +74,14 @@ def bare(release: pr.Release) -> pr.Release:
         "Ω & Co",
         "x" * 60,
     ]
-    labels: list[int | str] = [*odd, *range(13, 25)]
+    labels: list[int | str] = [*odd, *range(13, 23), 2**53 + 1, 10**18 - 1]
     network = pr.Network(
         old.tail,
         old.head,
         old.latency,
         labels,
         length_km=np.linspace(0.5, 5.0, old.links),
-        link_labels=[f"={position}" for position in range(old.links)],
+        link_labels=[*(f"={position}" for position in range(old.links - 1)), 10**18 - 7],
     )
     policy = release.policy
     moved = pr.RoutingPolicy(

@@ -58,7 +58,7 @@ def painted(page: Page, canvas: str, variable: str) -> int:
 def click_zone(page: Page, release: pr.Release, label: object) -> None:
     """Click where the page itself has drawn the zone."""
     points = Picture(release).points
-    node = release.network.node_labels.index(label)  # type: ignore[arg-type]
+    node = release.network.node_labels.index(label)
     box = page.locator("#overlay").bounding_box()
     assert box
     width, height = box["width"], box["height"]
@@ -163,7 +163,7 @@ def test_a_sampled_vehicle_drives_unless_less_motion_is_wanted(
     origin, destination = Picture(release).example_labels()
     moved = {}
     for wish in ("no-preference", "reduce"):
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion=wish)  # type: ignore[arg-type]
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion=wish)
         page = opened(context.new_page(), f"{address}/#origin={origin}&destination={destination}")
         page.wait_for_timeout(600)
         page.locator("#sample").click()
@@ -282,7 +282,7 @@ def test_the_page_fits_a_telephone(browser: Browser, address: str, release: pr.R
 def test_controls_have_names_and_text_has_contrast(page: Page, address: str, release: pr.Release) -> None:
     origin, destination = Picture(release).example_labels()
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         opened(page, f"{address}/#origin={origin}&destination={destination}")
         page.reload()
         page.wait_for_selector("html[data-ready]")

@@ -48,8 +48,8 @@ def test_csv_opens_in_spreadsheets_and_no_label_is_a_formula(bare: pr.Release, t
     links, routes = export_release(bare, tmp_path, "csv")
     for path in (links, routes):
         assert path.read_bytes().startswith(b"\xef\xbb\xbf")
-        for row in csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")):
-            assert not any(re.match(r"[=+@\t\r]|-[^0-9]", cell) for cell in row)
+        for cells in csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")):
+            assert not any(re.match(r"[=+@\t\r]|-[^0-9]", cell) for cell in cells)
     table = rows(routes)
     assert len(table) == np.count_nonzero(bare.policy.probability)
     for row in table[::37]:
@@ -107,7 +107,8 @@ def test_a_report_needs_nothing_else_and_no_label_can_end_its_scripts(bare: pr.R
     assert "unsafe-inline" not in page
     embedded = re.search(r'id="embedded-drawing">(.*?)</script>', page, re.DOTALL)
     assert embedded
-    assert json.loads(embedded[1])["nodes"]["label"] == list(bare.network.node_labels)
+    found = json.loads(embedded[1])["nodes"]["label"]
+    assert [str(label) for label in found] == [str(label) for label in bare.network.node_labels]
 
 
 def test_a_report_of_a_huge_policy_keeps_the_pairs_with_the_largest_demand(release: pr.Release) -> None:

@@ -108,7 +108,7 @@ def test_batches_that_are_too_large_or_no_json(client: httpx.Client) -> None:
 
 
 def test_an_answer_that_would_fill_the_memory_is_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privroute.serve.app._LARGEST_ANSWER", 1000)
+    monkeypatch.setattr("privroute.serve.service._LARGEST_ANSWER", 1000)
     assert "fewer pairs" in assert_refused(client.post("/v1/batch", json={"pairs": [[1, 20]] * 10}), 413)
     assert client.post("/v1/batch", json={"pairs": [[1, 20]]}).status_code == 200
 
@@ -172,7 +172,7 @@ def test_a_fault_of_ours_shows_nothing_of_the_inside(address: str, monkeypatch: 
     def fault(*_: object) -> bytes:
         raise RuntimeError("/secret/path")
 
-    monkeypatch.setattr("privroute.serve.app._Service.routes", fault)
+    monkeypatch.setattr("privroute.serve.service.Service.routes", fault)
     answer = httpx.get(f"{address}/v1/routes?origin=1&destination=20")
     assert answer.status_code == 500
     assert "secret" not in answer.text

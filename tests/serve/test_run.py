@@ -15,6 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.cli.command import refused
 
 import privroute as pr
 
@@ -44,14 +45,6 @@ def started(*arguments: object) -> Iterator[tuple[str, subprocess.Popen[str]]]:
             yield found[0], process
         finally:
             process.terminate()
-
-
-def refused(*arguments: object) -> str:
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1
-    assert done.stderr.startswith("Error: ")
-    assert done.stderr.count("\n") == 1
-    return done.stderr
 
 
 def test_serve_answers_says_where_logs_nothing_and_ends_with_ctrl_c(folder: Path) -> None:

@@ -7,7 +7,7 @@ at memory speed, so the texts of all routes are made in a fraction of a second, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from privroute.network.labels import Label
     from privroute.release.release import Release
 
-__all__ = ["LinkTimes", "RouteTexts"]
+__all__ = ["LinkTimes", "RouteTexts", "exact_label"]
 
 _SECONDS_PER_MIN, _METRES_PER_KM = 60.0, 1000.0
+_LARGEST_EXACT = 2**53 - 1
 _PATHS_AT_ONCE = 4096  # the pieces of so many paths stay in the processor's cache while their texts are made
 _OPEN, _NEXT, _CLOSE = b'{"routes":[', b",", b"]},"  # around the routes of a pair
 
@@ -192,8 +194,13 @@ class _Pieces:
         return pc.binary_join_element_wise(*parts, _constant(b',"nodes":['), _constant(b""))
 
 
-def _json_texts(labels: Iterable[Any]) -> list[bytes]:
-    return [orjson.dumps(label) for label in labels]
+def exact_label(label: Label) -> Label:
+    """The label as it survives JSON: readers that know only floating-point numbers would round large ones."""
+    return str(label) if isinstance(label, int) and abs(label) > _LARGEST_EXACT else label
+
+
+def _json_texts(labels: Iterable[Label]) -> list[bytes]:
+    return [orjson.dumps(exact_label(label)) for label in labels]
 
 
 def _json_numbers(values: NDArray[np.float64]) -> pa.Array:

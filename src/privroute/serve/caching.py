@@ -12,6 +12,7 @@ import re
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+import numpy as np
 import orjson
 from starlette.responses import Response
 
@@ -45,7 +46,7 @@ def release_id(release: Release, *, more: Iterable[bytes] = ()) -> str:
         *(policy.pairs.origin, policy.pairs.destination, policy.pair_start, policy.path_start, policy.links),
         *(policy.probability, None if demand is None else demand.rate_per_min),
     ):
-        digest.update(b"-" if array is None else memoryview(array).cast("B"))
+        digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
     for part in more:
         digest.update(part)
     return digest.hexdigest()[:16]

@@ -132,10 +132,8 @@ def _rows(picture: Picture, progress: Callable[[int], None]) -> Iterator[_Row]:
         for pair, number, probability, busy_min, empty_min, length_km, per_h, begin, end in columns:
             origin = int(policy.pairs.origin[pair])
             nodes = [origin, *heads[begin:end]]
-            yield _Row(
-                *(labels[origin], labels[nodes[-1]], number, probability),
-                *(busy_min, empty_min, length_km, per_h, nodes, used[begin:end]),
-            )
+            ends = labels[origin], labels[nodes[-1]]
+            yield _Row(*ends, number, probability, busy_min, empty_min, length_km, per_h, nodes, used[begin:end])
         progress(first + paths.size)
 
 

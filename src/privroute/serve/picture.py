@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privroute.release.explanation import explain
-from privroute.serve.answers import LinkTimes
+from privroute.serve.answers import LinkTimes, exact_label
 from privroute.serve.layout import drawing_points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from privroute.network.demand import Demand
     from privroute.network.labels import Label
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.release.release import Release
@@ -66,21 +67,19 @@ class Picture:
         network, policy, demand = self.release.network, self.release.policy, self.release.demand
         certificate, times, columns = self.release.certificate, self.times, self.link_columns
         coloured_by = "volume_over_capacity" if "volume_over_capacity" in columns else "pairs_using"
-        ends = None
-        if demand is not None:
-            ends = np.bincount(demand.pairs.origin, demand.rate_per_min, network.nodes)
-            ends = (ends + np.bincount(demand.pairs.destination, demand.rate_per_min, network.nodes)) * _MIN_PER_H
         return {
             "nodes": {
-                "label": list(network.node_labels),
+                "label": [exact_label(label) for label in network.node_labels],
                 "x": _short(self.points[:, 0], 2),
                 "y": _short(self.points[:, 1], 2),
                 "zone": network.zones.tolist(),
-                "zone_per_h": None if ends is None else _short(ends[network.zones], 1),
+                "zone_per_h": None
+                if demand is None
+                else _short(_trip_ends_per_h(demand, network.nodes)[network.zones], 1),
                 "computed": network.coordinates is None,
             },
             "links": {
-                "label": list(network.link_labels),
+                "label": [exact_label(label) for label in network.link_labels],
                 "tail": network.tail.tolist(),
                 "head": network.head.tolist(),
                 "connector": np.flatnonzero(
@@ -97,7 +96,7 @@ class Picture:
             "pairs": len(policy.pairs),
             "routes": int(np.count_nonzero(policy.probability)),
             "vehicles_per_h": None if demand is None else round(demand.total_per_min * _MIN_PER_H, 1),
-            "example": self.example_labels(),
+            "example": [exact_label(label) for label in self.example_labels()],
             "certificate": certificate.as_dict(),
             "words": explain(certificate).as_dict(),
         }
@@ -124,6 +123,12 @@ def pairs_using(policy: RoutingPolicy) -> NDArray[np.int64]:
     return np.bincount(links[~several], minlength=policy.network.links) + np.bincount(
         once, minlength=policy.network.links
     )
+
+
+def _trip_ends_per_h(demand: Demand, nodes: int) -> NDArray[np.float64]:
+    """(nodes,) vehicles an hour that start or end at each node."""
+    ends = (demand.pairs.origin, demand.pairs.destination)
+    return np.asarray(_MIN_PER_H * sum(np.bincount(each, demand.rate_per_min, nodes) for each in ends))
 
 
 def _short(values: NDArray[np.float64], decimals: int) -> list[float | None]:

@@ -87,7 +87,7 @@ def _columns(policy: RoutingPolicy, pairs: NDArray[np.int64]) -> dict[str, NDArr
     ordered = ordered_paths(policy)
     paths = ordered.paths[keep[ordered.pair]]
     start, links = policy.path_links(paths)
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "probability": policy.probability[paths],
         "origin": policy.pairs.origin[pairs],
         "destination": policy.pairs.destination[pairs],

@@ -8,7 +8,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from privroute.serve.pair_index import MOST_PAIRS
 
-__all__ = ["Answer", "Batch", "BatchRequest", "CertificateAnswer", "FeatureCollection", "Health", "Problem"]
+__all__ = [
+    "ENDS",
+    "LARGEST_SEED",
+    "RELEASE",
+    "SEED",
+    "Answer",
+    "Batch",
+    "BatchRequest",
+    "CertificateAnswer",
+    "FeatureCollection",
+    "Health",
+    "Problem",
+]
 
 LARGEST_SEED = 2**53 - 1  # what every JSON reader keeps exactly
 _LARGEST_LABEL = 10**18 - 1
@@ -25,7 +37,9 @@ class Route(BaseModel):
     duration_free_flow: float | None = Field(description="Seconds on empty roads.")
     distance: float | None = Field(description="Metres; null where the network has no lengths.")
     weight: float | None = Field(description="What the policy makes small; `weight_name` says what it is.")
-    nodes: list[Label] = Field(description="Nodes from origin to destination.")
+    nodes: list[Label] = Field(
+        description="Nodes from origin to destination; whole numbers that JSON readers would round are texts."
+    )
     links: list[Label] = Field(description="Links in driving order.")
 
 
@@ -96,3 +110,18 @@ class Problem(BaseModel):
 
     code: str
     message: str = Field(description="A sentence.")
+
+
+def _parameter(name: str, description: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": required, "schema": schema, "description": description}
+
+
+# parameters of addresses that read their query by hand
+ENDS = [
+    _parameter("origin", "Label of the node where the trip starts.", required=True, type="string"),
+    _parameter("destination", "Label of the node where it ends.", required=True, type="string"),
+]
+RELEASE = _parameter(
+    "release", "The release that is meant; another one is refused, and the answer may be kept.", type="string"
+)
+SEED = _parameter("seed", "The same seed gives the same draw.", type="integer", minimum=0, maximum=LARGEST_SEED)
