@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from privroute.history.demand_history import DemandHistory
     from privroute.history.simulate import simulate_days
     from privroute.history.trips import read_trips
+    from privroute.mechanism import theory
     from privroute.mechanism.gravity import gravity_demand
     from privroute.mechanism.learn import learn
-    from privroute.mechanism.options import Counts, Daily
+    from privroute.mechanism.options import Counts, Daily, Minimiser, Sgd
     from privroute.network.demand import Demand
     from privroute.network.draw import draw_network
     from privroute.network.geojson import write_geojson
@@ -56,6 +57,7 @@ __all__ = [
     "DemandHistory",
     "Guarantee",
     "Latency",
+    "Minimiser",
     "Network",
     "Pairs",
     "PrivrouteError",
@@ -66,6 +68,7 @@ __all__ = [
     "Route",
     "RoutingPolicy",
     "Scenario",
+    "Sgd",
     "Solution",
     "TravelTimes",
     "decompose",
@@ -89,6 +92,7 @@ __all__ = [
     "sioux_falls",
     "solve_equilibrium",
     "solve_optimum",
+    "theory",
     "to_networkx",
     "total_travel_time",
     "travel_times",
@@ -106,6 +110,7 @@ _HOME = {
     "DemandHistory": "history.demand_history",
     "Guarantee": "release.guarantee",
     "Latency": "network.latency",
+    "Minimiser": "mechanism.options",
     "Network": "network.network",
     "Pairs": "network.pairs",
     "PrivrouteError": "errors",
@@ -117,6 +122,7 @@ _HOME = {
     "Route": "policy.routing_policy",
     "RoutingPolicy": "policy.routing_policy",
     "Scenario": "network.sioux_falls",
+    "Sgd": "mechanism.options",
     "Solution": "flows.optimum",
     "TravelTimes": "policy.travel_time",
     "decompose": "policy.decomposition",
@@ -140,6 +146,7 @@ _HOME = {
     "sioux_falls": "network.sioux_falls",
     "solve_equilibrium": "flows.optimum",
     "solve_optimum": "flows.optimum",
+    "theory": "mechanism.theory",
     "to_networkx": "network.networkx_graph",
     "total_travel_time": "policy.travel_time",
     "travel_times": "policy.travel_time",
@@ -154,7 +161,8 @@ def __getattr__(name: str) -> object:
         return metadata.version("privroute")
     if name not in _HOME:
         raise AttributeError(f"module 'privroute' has no attribute {name!r}")
-    return getattr(import_module(f"privroute.{_HOME[name]}"), name)
+    home = import_module(f"privroute.{_HOME[name]}")
+    return home if name == "theory" else getattr(home, name)  # of the paper's theorems there is a whole module
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ from privroute.errors import InputError
 from privroute.network.checks import check_period
 
 if TYPE_CHECKING:
+    from privroute.history.frame import Frame
     from privroute.history.trip_rows import TripRows
 
 __all__ = [
@@ -173,6 +174,10 @@ class TripOptions:
         arguments = {"period": period, "dates": dates} | options
         return cls(files, len(frame.dates), frame.period_min, contribution, arguments)
 
+    def frame(self, pairs: pr.Pairs, expansion: float) -> "Frame":
+        """What is public of the history to come."""
+        return _frame(self, pairs, expansion)
+
     def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
         """Read the files; what became of their rows goes to the terminal."""
         with inputs.spoken_as_options():
@@ -199,9 +204,20 @@ class DailyOptions:
         """N."""
         return int((self.dates[1] - self.dates[0]).days) + 1
 
+    def frame(self, pairs: pr.Pairs, expansion: float) -> "Frame":
+        """What is public of the history to come."""
+        return _frame(self, pairs, expansion)
+
     def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
         """Read the file."""
         return pr.read_daily_od(self.file, roads, dates=self.dates, period_min=self.period_min, **options)
+
+
+def _frame(options: TripOptions | DailyOptions, pairs: pr.Pairs, expansion: float) -> "Frame":
+    from privroute.history.frame import Frame  # noqa: PLC0415 - the private side
+
+    period_min, kept = options.period_min, options.contribution
+    return Frame(pairs, options.days, period_min, expansion, None, simulated=False, contribution=kept)
 
 
 def _say(rows: "TripRows") -> None:

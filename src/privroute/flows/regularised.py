@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ApproximationErrors", "RegularisedOptimum", "average_demand_errors", "minimise_regularised"]
 
+_MOST_WITH_MOMENTUM = 20_000
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegularisedOptimum:
@@ -57,7 +59,7 @@ def minimise_regularised(
     tolerance: float = 1e-6,
     ceiling_min: ArrayLike = np.inf,
     start: NDArray[np.float64] | None = None,
-    max_iterations: int = 20_000,
+    max_iterations: int | None = 20_000,
     threads: int | None = None,
 ) -> RegularisedOptimum:
     """Minimise the regularised objective, averaged over the days, to a certified distance from the minimiser.
@@ -68,6 +70,8 @@ def minimise_regularised(
     tolerance : largest ‖x − x*‖₂ over all pairs together
     ceiling_min : (links,) or one number: marginal costs are cut off here (section on sensitivity of the method)
     start : (pairs, links) where to start; default: the projection of 0
+    max_iterations : None runs until the distance is certified; after 20,000 steps without momentum, whose distance
+        shrinks by a fixed factor in each, so that it ends
 
     Accelerated projected gradient (Nesterov 1983) with backtracking and the gradient restart of O'Donoghue and Candès
     (2015). Certificate, docs/proofs/projection.md Theorem 3: for x⁺ = Π(z − η∇F(z)),
@@ -77,7 +81,7 @@ def minimise_regularised(
     for name, value in (("alpha", alpha), ("tolerance", tolerance)):
         if not (isinstance(value, int | float | np.floating) and 0 < value < math.inf):
             raise DemandError(f"{name} is {value!r}; pass a finite number greater than 0")
-    smoothness = _Smoothness(network, daily, float(alpha))
+    smoothness = _Smoothness(network, daily, float(alpha), ceiling_min)
 
     def slope_at(point: NDArray[np.float64]) -> NDArray[np.float64]:
         return gradient(network, daily, point, alpha=alpha, ceiling_min=ceiling_min)
@@ -89,7 +93,7 @@ def minimise_regularised(
     lipschitz = smoothness.at(link_flow(network, daily, x))
     ahead, momentum = x, 1.0
     bound, iterations = math.inf, 0
-    while iterations < max_iterations:
+    while max_iterations is None or iterations < max_iterations:
         iterations += 1
         slope = slope_at(ahead)
         while True:
@@ -116,7 +120,7 @@ def minimise_regularised(
                 x = done.flows
                 break
         # restart when the momentum points uphill, otherwise extrapolate
-        if float(np.vdot(moved, done.flows - x)) < 0.0:
+        if iterations >= _MOST_WITH_MOMENTUM or float(np.vdot(moved, done.flows - x)) < 0.0:
             momentum = 1.0
             ahead = done.flows
         else:
@@ -168,17 +172,20 @@ def average_demand_errors(
 
 
 class _Smoothness:
-    """Lipschitz constant of the gradient near a point: α + max_e (1/N) Σ_k |Λ_k|² t'_e(y_ke)."""
+    """Lipschitz constant of the gradient near a point: α + max_e (1/N) Σ_k |Λ_k|² t'_e(y_ke), t' below the ceiling."""
 
-    def __init__(self, network: Network, daily: NDArray[np.float64], alpha: float) -> None:
-        network.latency.marginal_slope_bound(1.0)  # refuses curves whose slope is infinite at zero flow
+    def __init__(self, network: Network, daily: NDArray[np.float64], alpha: float, ceiling_min: ArrayLike) -> None:
+        latency = network.latency
+        latency.marginal_slope_bound(1.0)  # refuses curves whose slope is infinite at zero flow
+        finite = bool(np.all(np.isfinite(ceiling_min)))
+        self.steepest = latency.marginal_slope_bound(np.inf, ceiling_min) if finite else np.full(network.links, np.inf)
         self.network, self.alpha = network, alpha
         self.squares = np.einsum("kw,kw->k", daily, daily)
 
     def at(self, flow: NDArray[np.float64], distance: float = 0.0) -> float:
         """Constant that holds within `distance` of the unit flows with these link flows (days, links)."""
         reach = np.maximum(flow, 0.0) + distance * np.sqrt(self.squares)[:, None]
-        slopes = self.network.latency.marginal_slope(reach)
+        slopes = np.minimum(self.network.latency.marginal_slope(reach), self.steepest)
         return self.alpha + float((self.squares @ slopes / self.squares.size).max())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -11,21 +10,46 @@ from privroute.errors import DemandError, GuaranteeError, HistoryError
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism.counts import COUNTS, DAILY
-from privroute.mechanism.options import Counts, Daily, Mechanism, Unprotected, as_mechanism
-from privroute.mechanism.promise import Promise
+from privroute.mechanism.minimiser import MINIMISER
+from privroute.mechanism.options import (
+    Counts,
+    Daily,
+    Mechanism,
+    Minimiser,
+    Sgd,
+    Unprotected,
+    as_mechanism,
+    public_options,
+)
+from privroute.mechanism.sgd import SGD, SGD_AS_PUBLISHED
 from privroute.network.network import Network
 from privroute.privacy.noise import Noise, OpenDPNoise
+from privroute.privacy.sensitivity import check_unit
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.guarantee import Guarantee
 from privroute.release.release import Release
 
 if TYPE_CHECKING:
     from privroute.history.frame import Frame
+    from privroute.mechanism.promise import Promise
     from privroute.mechanism.steps import Steps
 
-__all__ = ["learn", "learn_with_noise"]
+__all__ = ["learn", "learn_with_noise", "promise_of", "steps_of"]
 
-_STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY}
+_STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY, Minimiser: MINIMISER, Sgd: SGD}
+
+
+def steps_of(chosen: Mechanism) -> Steps:
+    """The three functions of a private mechanism."""
+    if isinstance(chosen, Sgd) and chosen.constants == "paper":
+        return SGD_AS_PUBLISHED
+    return _STEPS[type(chosen)]
+
+
+def promise_of(network: Network, frame: Frame, guarantee: Guarantee, chosen: Mechanism) -> Promise:
+    """What a release will promise, from public data alone; refuses what the proofs exclude."""
+    check_unit(guarantee, frame.contribution)
+    return steps_of(chosen).promise(network, frame, guarantee, chosen)
 
 
 def learn(
@@ -39,7 +63,8 @@ def learn(
     """Learn a routing policy from a history and release it under a guarantee.
 
     guarantee : needed by every mechanism but "none"
-    mechanism : "counts" (default), "daily", or "none" (not private), or privroute.Counts(...), privroute.Daily(...)
+    mechanism : "counts" (default), "daily", or "none" (not private), or an object with options: privroute.Counts(...),
+        privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
 
     The noise is OpenDP's, from the system's entropy: two calls give two different releases, and each of them spends
     the guarantee anew.
@@ -65,10 +90,10 @@ def learn_with_noise(
         return Release(policy, _certificate(frame, chosen, None, None))
     if guarantee is None:
         raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
-    steps = _STEPS[type(chosen)]
-    promise = Promise.of(guarantee, steps.sensitivity(network, frame, guarantee, chosen))
+    steps = steps_of(chosen)
+    promise = promise_of(network, frame, guarantee, chosen)
     # Everything above is public. A charge to a budget belongs here, before the first private number is read.
-    noisy = steps.perturb(network, history, chosen, promise, noise)
+    noisy = steps.perturb(network, history, chosen, promise, noise, progress)
     # From here on only `noisy` and public data: post-processing.
     made = steps.publish(network, frame, chosen, promise, noisy, progress)
     certificate = _certificate(frame, chosen, noise, promise)
@@ -87,7 +112,7 @@ def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: 
         unit=unit,
         adjacency=ADJACENCY[unit],
         mechanism=chosen.name,
-        options=asdict(chosen),
+        options=public_options(chosen),
         sensitivity=None if promise is None else promise.sensitivity,
         noise_scale=None if promise is None else promise.scale,
         data="simulated" if frame.simulated else "trips",
@@ -100,6 +125,7 @@ def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: 
         max_requests=None if kept is None else kept.max_requests,
         max_per_pair=None if kept is None else kept.max_per_pair,
         versions=dict(_versions()),
+        broken_assumptions=() if promise is None else promise.broken_assumptions,
     )
 
 

@@ -28,6 +28,7 @@ __all__ = ["Explanation", "explain", "odds_factor"]
 _LARGEST_EXPONENT = 700.0
 _MANY = 10
 _LARGE_FACTOR = 1e4
+_ON_FLOWS = ("minimiser", "sgd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +159,8 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
     if certificate.rho is not None:
         factor = odds_factor(certificate.rho, delta)
         # Other places or days are one unit less and one more: counts v, v' ≥ 0 have |v − v'|² ≤ |v|² + |v'|², so rho
-        # doubles.
-        elsewhere = odds_factor(2 * certificate.rho, delta)
+        # doubles; flows may move twice as far.
+        elsewhere = odds_factor((4 if certificate.mechanism in _ON_FLOWS else 2) * certificate.rho, delta)
         sentences.append(
             "In odds: whatever somebody knew before, seeing this release changes their odds that "
             f"{words.whether} in the data by at most a factor {_factor(factor)}, except with probability {delta:g}. "
@@ -203,6 +204,8 @@ def _example(factor: float) -> str:
 
 
 def _why_not(certificate: Certificate) -> str:
+    if certificate.broken_assumptions:
+        return f"its proof does not hold here ({'; '.join(certificate.broken_assumptions)})"
     if certificate.noise == "none":
         return "no noise was added to what was computed from the trips"
     if certificate.noise == "seeded":
@@ -234,9 +237,16 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             "seeded": "a discrete Gaussian from a seed",
             "none": "none",
         }[certificate.noise]
+        one = _WORDS[certificate.unit].one
+        noisy = (
+            f"{certificate.noise_scale:.4g} on each pair's share of each link; {one} changes all shares together by "
+            f"at most {certificate.sensitivity:.4g}"
+            if certificate.mechanism in _ON_FLOWS
+            else f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
+            f"{certificate.sensitivity:g}"
+        )
         sentences.append(
-            f"Noise: {source}; standard deviation {certificate.noise_scale:.4g} trips on counts that "
-            f"{_WORDS[certificate.unit].one} changes by at most {certificate.sensitivity:g}"
+            f"Noise: {source}; standard deviation {noisy}"
             + (f" (rho {certificate.rho:.3g})." if certificate.rho is not None else ".")
         )
     if certificate.mechanism == "daily" and certificate.noise_scale is not None:
