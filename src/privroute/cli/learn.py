@@ -176,7 +176,7 @@ def _guarantee(
     mechanism: str,
     epsilon: float | None,
     delta: float | None,
-    contribution: pr.Contribution | None,
+    contribution: "pr.Contribution | None",
     *,
     allow_not_private: bool,
 ) -> pr.Guarantee | None:
