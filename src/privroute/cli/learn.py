@@ -1,7 +1,7 @@
 """`privroute learn`: from a private history to a certified release."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,6 +14,9 @@ from privroute.cli.terminal import line, on_terminal, say, warn
 from privroute.errors import GuaranteeError, InputError
 from privroute.network.demand import check_expansion
 from privroute.release.explanation import budget_in_words
+
+if TYPE_CHECKING:
+    from privroute.history.frame import Frame
 
 _USUAL_DELTA = 1e-4
 _UNITS = {"request": "trip", "user": "user's trips together", "user-day": "user's trips of one day together"}
@@ -161,7 +164,7 @@ def learn(
         else inputs.read_public_demand(public_demand, roads, on_unreachable=on_unreachable),
     )
     if guarantee is not None:
-        _check_promise(roads, pairs, guarantee, chosen, read, expansion)
+        _check_promise(roads, guarantee, chosen, read.frame(pairs, expansion))
     line(f"{roads}, {len(pairs):,} pairs, {read.days:,} days of {read.period_min:g} minutes")
 
     data = read.history(roads, expansion=expansion, on_unreachable=on_unreachable)
@@ -222,20 +225,15 @@ def _guarantee(
 
 def _check_promise(
     roads: pr.Network,
-    pairs: pr.Pairs,
     guarantee: pr.Guarantee,
     chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
-    read: trips.TripOptions | trips.DailyOptions,
-    expansion: float,
+    frame: "Frame",
 ) -> None:
     """Whatever the proof excludes is refused here, while nothing private is open."""
-    from privroute.history.frame import Frame  # noqa: PLC0415 - the private side
-    from privroute.mechanism.learn import steps_of  # noqa: PLC0415
+    from privroute.mechanism.learn import promise_of  # noqa: PLC0415 - the private side
     from privroute.mechanism.options import as_mechanism  # noqa: PLC0415
 
-    mechanism = as_mechanism(chosen)
-    frame = Frame(pairs, read.days, read.period_min, expansion, None, simulated=False, contribution=read.contribution)
-    steps_of(mechanism).promise(roads, frame, guarantee, mechanism)
+    promise_of(roads, frame, guarantee, as_mechanism(chosen))
 
 
 def _ledger(path: Path | None, dataset: str | None) -> "pr.Ledger | None":

@@ -1,5 +1,7 @@
 """Options of `privroute learn --trips`, and how they become a history."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +15,7 @@ from privroute.errors import InputError
 from privroute.network.checks import check_period
 
 if TYPE_CHECKING:
+    from privroute.history.frame import Frame
     from privroute.history.trip_rows import TripRows
 
 __all__ = [
@@ -149,13 +152,11 @@ class TripOptions:
     files: list[str]
     days: int
     period_min: float
-    contribution: "pr.Contribution | None"
+    contribution: pr.Contribution | None
     arguments: dict[str, Any]
 
     @classmethod
-    def of(
-        cls, files: list[str], dates: tuple[Any, Any], period: str | None, out: Path, **options: Any
-    ) -> "TripOptions":
+    def of(cls, files: list[str], dates: tuple[Any, Any], period: str | None, out: Path, **options: Any) -> TripOptions:
         """Check what is public."""
         from privroute.history.operation_days import OperationDays  # noqa: PLC0415 - the private side
         from privroute.history.trips import as_contribution  # noqa: PLC0415
@@ -173,7 +174,11 @@ class TripOptions:
         arguments = {"period": period, "dates": dates} | options
         return cls(files, len(frame.dates), frame.period_min, contribution, arguments)
 
-    def history(self, roads: pr.Network, **options: Any) -> "pr.DemandHistory":
+    def frame(self, pairs: pr.Pairs, expansion: float) -> Frame:
+        """What is public of the history to come."""
+        return _frame(self, pairs, expansion)
+
+    def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
         """Read the files; what became of their rows goes to the terminal."""
         with inputs.spoken_as_options():
             return pr.read_trips(self.files, roads, report=_say, progress=on_terminal(), **self.arguments, **options)
@@ -189,7 +194,7 @@ class DailyOptions:
     contribution: None = None
 
     @classmethod
-    def of(cls, file: Path, dates: tuple[Any, Any], period_min: float) -> "DailyOptions":
+    def of(cls, file: Path, dates: tuple[Any, Any], period_min: float) -> DailyOptions:
         """Check what is public."""
         with inputs.spoken_as_options():
             return cls(file, dates, check_period(period_min))
@@ -199,10 +204,21 @@ class DailyOptions:
         """N."""
         return int((self.dates[1] - self.dates[0]).days) + 1
 
-    def history(self, roads: pr.Network, **options: Any) -> "pr.DemandHistory":
+    def frame(self, pairs: pr.Pairs, expansion: float) -> Frame:
+        """What is public of the history to come."""
+        return _frame(self, pairs, expansion)
+
+    def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
         """Read the file."""
         return pr.read_daily_od(self.file, roads, dates=self.dates, period_min=self.period_min, **options)
 
 
-def _say(rows: "TripRows") -> None:
+def _frame(options: TripOptions | DailyOptions, pairs: pr.Pairs, expansion: float) -> Frame:
+    from privroute.history.frame import Frame  # noqa: PLC0415 - the private side
+
+    period_min, kept = options.period_min, options.contribution
+    return Frame(pairs, options.days, period_min, expansion, None, simulated=False, contribution=kept)
+
+
+def _say(rows: TripRows) -> None:
     line(f"{rows}", style="yellow")

@@ -115,7 +115,7 @@ def audit(
     """Bound epsilon from below by `runs` releases of each neighbour, a quarter of them to choose the threshold.
 
     learn : makes a release of a network and a history, e.g. lambda n, h: privroute.learn(n, h, guarantee)
-    data : a network and two neighbours, of which the second has one unit more; default: `neighbours`
+    data : a network and two neighbours, of which the second has the unit more, on the first pair; default: `neighbours`
     progress : called with the number of pairs of releases made
     """
     if runs < _FEWEST_RUNS:

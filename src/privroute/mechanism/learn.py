@@ -26,6 +26,7 @@ from privroute.mechanism.sgd import SGD, SGD_AS_PUBLISHED
 from privroute.network.network import Network
 from privroute.privacy.ledger import Ledger, charge_release, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
+from privroute.privacy.sensitivity import check_unit
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.guarantee import Guarantee
 from privroute.release.release import Release
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from privroute.mechanism.promise import Promise
     from privroute.mechanism.steps import Steps
 
-__all__ = ["Drawn", "certify", "draw", "learn", "learn_with_noise", "steps_of"]
+__all__ = ["Drawn", "certify", "draw", "learn", "learn_with_noise", "promise_of", "steps_of"]
 
 _STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY, Minimiser: MINIMISER, Sgd: SGD}
 
@@ -49,6 +50,12 @@ def steps_of(chosen: Mechanism) -> Steps:
     if isinstance(chosen, Sgd) and chosen.constants == "paper":
         return SGD_AS_PUBLISHED
     return _STEPS[type(chosen)]
+
+
+def promise_of(network: Network, frame: Frame, guarantee: Guarantee, chosen: Mechanism) -> Promise:
+    """What a release will promise, from public data alone; refuses what the proofs exclude."""
+    check_unit(guarantee, frame.contribution)
+    return steps_of(chosen).promise(network, frame, guarantee, chosen)
 
 
 def learn(
@@ -123,7 +130,7 @@ def draw(
     if guarantee is None:
         raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
     frame, steps = history.frame, steps_of(chosen)
-    promise = steps.promise(network, frame, guarantee, chosen)
+    promise = promise_of(network, frame, guarantee, chosen)
     certificate, on_saved = certify(frame, chosen, noise, promise), None
     # Everything so far is public. What is charged stays charged, whatever happens from here on.
     if ledger is not None:

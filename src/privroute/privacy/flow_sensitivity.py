@@ -45,7 +45,9 @@ _ROUNDINGS = 20  # operations on a marginal cost and its way into the step, more
 def rate_of_one_request(guarantee: Guarantee, frame: Frame) -> float:
     """h, by how much one request changes its pair's rate on its day, vehicles per minute."""
     if guarantee.unit != "request":
-        raise GuaranteeError(f"no sensitivity is proved for the unit {guarantee.unit!r}")
+        raise GuaranteeError(
+            f"no sensitivity of unit flows is proved for the unit {guarantee.unit!r}; counts and daily protect it"
+        )
     # a request changes one count by 1, unless users' contributions are bounded, which is refused
     return summed_counts_sensitivity(guarantee, frame.contribution) * frame.expansion / frame.period_min
 

@@ -11,7 +11,28 @@ if TYPE_CHECKING:
     from privroute.history.contribution import Contribution
     from privroute.release.guarantee import Guarantee
 
-__all__ = ["summed_counts_sensitivity"]
+__all__ = ["check_unit", "summed_counts_sensitivity"]
+
+
+def check_unit(guarantee: Guarantee, contribution: Contribution | None) -> None:
+    """Refuse a guarantee for another unit than the history is bounded for, whatever the mechanism.
+
+    Where contributions are bounded, one request more can displace another one: a request then moves two entries. Where
+    they are not, a user has no sensitivity. docs/proofs/user.md.
+    """
+    kept = "request" if contribution is None else contribution.unit
+    if guarantee.unit == kept:
+        return
+    if contribution is not None and guarantee.unit == "request":
+        raise GuaranteeError(
+            f"the history keeps at most {contribution.max_requests:,} requests of each {kept}, so one request more can "
+            f'displace another; ask for Guarantee(..., unit="{kept}"), or read the trips with unit="request"'
+        )
+    bounds = "does not bound how much of one user it counts" if contribution is None else f"bounds each {kept}"
+    raise GuaranteeError(
+        f"the guarantee is for one {guarantee.unit}, and the history {bounds}; read the trips with "
+        f'unit="{guarantee.unit}" and max_requests='
+    )
 
 
 def summed_counts_sensitivity(guarantee: Guarantee, contribution: Contribution | None = None) -> float:
@@ -21,26 +42,9 @@ def summed_counts_sensitivity(guarantee: Guarantee, contribution: Contribution |
         of the stacked daily counts by 1. Proof: docs/proofs/counts.md and docs/proofs/daily.md, Lemma 1.
     user, user-day : √(k k_p). At most k requests of the unit are counted, at most k_p of them for one pair.
         Proof: docs/proofs/user.md, Lemma 2.
-
-    Units do not mix: where contributions are bounded, one request more can displace another one.
     """
-    if guarantee.unit == "request":
-        if contribution is not None:
-            raise GuaranteeError(
-                f"the history keeps at most {contribution.max_requests:,} requests of each {contribution.unit}, so one "
-                f'request more can displace another; ask for Guarantee(..., unit="{contribution.unit}"), or read the '
-                'trips with unit="request"'
-            )
-        return 1.0
-    if contribution is None or contribution.unit != guarantee.unit:
-        kept = "does not bound how much of one user it counts"
-        if contribution is not None:
-            kept = f"bounds what it counts of each {contribution.unit}"
-        raise GuaranteeError(
-            f"the guarantee is for one {guarantee.unit}, and the history {kept}; read the trips with "
-            f'unit="{guarantee.unit}" and max_requests='
-        )
-    return _root_from_above(contribution.squared_norm)
+    check_unit(guarantee, contribution)
+    return 1.0 if contribution is None else _root_from_above(contribution.squared_norm)
 
 
 def _root_from_above(number: int) -> float:

@@ -250,12 +250,13 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             "seeded": "a discrete Gaussian from a seed",
             "none": "none",
         }[certificate.noise]
+        one = _WORDS[certificate.unit].one
         noisy = (
-            f"{certificate.noise_scale:.4g} on each pair's share of each link; one trip changes all shares together by "
+            f"{certificate.noise_scale:.4g} on each pair's share of each link; {one} changes all shares together by "
             f"at most {certificate.sensitivity:.4g}"
             if certificate.mechanism in _ON_FLOWS
-            else f"{certificate.noise_scale:.4g} trips on counts that {_WORDS[certificate.unit].one} changes by at "
-            f"most {certificate.sensitivity:g}"
+            else f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
+            f"{certificate.sensitivity:g}"
         )
         sentences.append(
             f"Noise: {source}; standard deviation {noisy}"
