@@ -2,6 +2,9 @@
 // The network on two canvases: the links below, routes and ends above. Positions come in units of the drawing, y upwards.
 window.privroute = window.privroute || {};
 
+// Smallest and largest value; arrays may be longer than what a function takes as arguments.
+const extent = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+
 privroute.BREAKS_OF_CAPACITY = [0.25, 0.5, 0.75, 1, 1.5, 2];
 
 privroute.NetworkMap = class {
@@ -45,9 +48,10 @@ privroute.NetworkMap = class {
       .sort((a, b) => a - b);
     this.typical = lengths[Math.floor(lengths.length / 2)] || 50;
     const perHour = this.nodes.zone_per_h;
-    const most = perHour ? Math.max(...perHour, 1e-9) : 1;
+    const most = perHour ? Math.max(extent(perHour)[1], 1e-9) : 1;
     this.size = this.nodes.zone.map((_, i) => (perHour ? Math.sqrt(perHour[i] / most) : 0.5));
-    this.box = [Math.min(...x), Math.min(...y), Math.max(...x), Math.max(...y)];
+    const [left, right] = extent(x), [low, high] = extent(y);
+    this.box = [left, low, right, high];
   }
 
   _readColours() {
@@ -88,8 +92,8 @@ privroute.NetworkMap = class {
     let [left, low, right, high] = this.box;
     if (links && links.length) {
       const nodes = links.flatMap((i) => [this.links.tail[i], this.links.head[i]]);
-      const xs = nodes.map((n) => this.nodes.x[n]), ys = nodes.map((n) => this.nodes.y[n]);
-      [left, low, right, high] = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
+      [left, right] = extent(nodes.map((node) => this.nodes.x[node]));
+      [low, high] = extent(nodes.map((node) => this.nodes.y[node]));
     }
     const narrow = this.width < 600;
     const margin = { side: narrow ? 28 : 72, top: narrow ? 30 : 56, bottom: narrow ? 84 : 112 };
@@ -127,9 +131,9 @@ privroute.NetworkMap = class {
   // Bring routes into view: at once what is partly outside, and when asked also what is small.
   reveal(links, closer) {
     const nodes = links.flatMap((i) => [this.links.tail[i], this.links.head[i]]).map((node) => this.screen(node));
-    const xs = nodes.map(([x]) => x), ys = nodes.map(([, y]) => y);
-    const outside = Math.min(...xs) < 20 || Math.max(...xs) > this.width - 20 || Math.min(...ys) < 20 || Math.max(...ys) > this.height - 20;
-    const small = Math.max((Math.max(...xs) - Math.min(...xs)) / this.width, (Math.max(...ys) - Math.min(...ys)) / this.height) < 0.4;
+    const [left, right] = extent(nodes.map(([x]) => x)), [top, bottom] = extent(nodes.map(([, y]) => y));
+    const outside = left < 20 || right > this.width - 20 || top < 20 || bottom > this.height - 20;
+    const small = Math.max((right - left) / this.width, (bottom - top) / this.height) < 0.4;
     if (outside || (closer && small)) {
       this.touched = true;
       this.fit(links);
