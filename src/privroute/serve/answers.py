@@ -148,7 +148,7 @@ class _Pieces:
         links_start, links = self._policy.path_links(paths)
         count = np.diff(links_start)
         width = 2 * count + 4  # numbers, origin, a node for each link, middle, each link, end
-        start = np.concatenate([[0], np.cumsum(width)]).astype(np.int32)
+        start = np.concatenate([[0], np.cumsum(width)])
         within = np.arange(links.size) - np.repeat(links_start[:-1], count)
         node_at = np.repeat(start[:-1] + 2, count) + within
         link_at = node_at + np.repeat(count + 1, count)
