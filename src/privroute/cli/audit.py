@@ -1,32 +1,58 @@
 """`privroute audit`: try to catch the mechanism breaking its promise."""
 
-from typing import Annotated
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import privroute as pr
 from privroute.cli import inputs
-from privroute.cli.terminal import bar, line, say, warn
+from privroute.cli.terminal import bar, chance, line, say, say_json, table, warn
+
+if TYPE_CHECKING:
+    from privroute.evaluate.attack import Attack
 
 __all__ = ["audit"]
+
+_ATTACKED_DAYS = 50
+_CALIBRATION = 100
+_SEED = 1  # of the days around the trip and of the coins; the noise of the releases has no seed
 
 
 def audit(
     mechanism: Annotated[inputs.MechanismName, typer.Option(help="The mechanism to test.")] = "counts",
+    attack: Annotated[
+        bool, typer.Option("--attack", help="Instead: look for one rare trip in published flows and in releases.")
+    ] = False,
     epsilon: Annotated[
-        float, typer.Option(help="The epsilon it promises; a few thousand runs see little below 3.")
-    ] = 4.0,
+        float | None,
+        typer.Option(help="The epsilon it promises. Default: 4, since runs see little below 3; with --attack 0.1."),
+    ] = None,
     delta: Annotated[float, typer.Option(help="The delta it promises.")] = 1e-6,
-    runs: Annotated[int, typer.Option(min=50, max=1_000_000, help="Releases of each of the two data sets.")] = 2000,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            min=50,
+            max=1_000_000,
+            help="Releases of each of the two data sets, 2000 by default; with --attack trials, 1000.",
+        ),
+    ] = None,
     false_alarm: Annotated[float, typer.Option(help="How often a sound mechanism may be accused.")] = 1e-3,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
 ) -> None:
     """Release two data sets that differ in one trip many times, and see how well they can be told apart.
 
     Leaves with exit code 1 if the releases contradict the promise.
     """
+    if attack:
+        promise = pr.Guarantee(epsilon=0.1 if epsilon is None else epsilon, delta=delta)
+        _attack(mechanism, promise, runs or 1000, false_alarm, as_json=as_json)
+        return
     from privroute.evaluate.audit import audit as run_audit  # noqa: PLC0415 - the private side
 
-    promise = pr.Guarantee(epsilon=epsilon, delta=delta)
+    runs = runs or 2000
+    promise = pr.Guarantee(epsilon=4.0 if epsilon is None else epsilon, delta=delta)
     with bar(f"Releasing with {mechanism}", runs) as done:
         found = run_audit(
             lambda network, history: pr.learn(network, history, promise, mechanism),
@@ -35,15 +61,26 @@ def audit(
             false_alarm=false_alarm,
             progress=done,
         )
+    if as_json:
+        say_json(
+            {
+                "mechanism": mechanism,
+                "epsilon": promise.epsilon,
+                "delta": promise.delta,
+                "runs": runs,
+                "false_alarm": false_alarm,
+                "epsilon_lower_bound": found.epsilon_lower_bound,
+                "passed": found.passed,
+            }
+        )
+        _leave(passed=found.passed)
+        return
     line(f"Mechanism {mechanism}, promised: epsilon {promise.epsilon:g}, delta {promise.delta:g}")
     line(
         f"Found: epsilon is at least {found.epsilon_lower_bound:.4g} (wrong with probability at most {false_alarm:g}; "
         f"{runs:,} releases of each data set)"
     )
-    if not found.passed:
-        warn("FAILED: the releases can be told apart better than the promise allows.")
-        say("Do not publish releases of this version. Keep this output and report it to the project.")
-        raise typer.Exit(1)
+    _leave(passed=found.passed)
     if found.epsilon_lower_bound == 0:
         say("That is: so many releases do not tell the two apart; more --runs or a larger --epsilon see more.")
     line("Passed: nothing contradicts the promise.", style="bold green")
@@ -53,3 +90,98 @@ def audit(
         "finds gross faults, such as too little noise; it cannot prove that there are none, and its bound is far below "
         "the truth where runs are few. The proof is in docs/proofs."
     )
+
+
+def _attack(
+    mechanism: inputs.MechanismName, promise: pr.Guarantee, trials: int, alarm: float, *, as_json: bool
+) -> None:
+    from privroute.evaluate.attack import NoNoise, attack_flows, attack_releases, rare_trip  # noqa: PLC0415
+    from privroute.mechanism.learn import learn_with_noise  # noqa: PLC0415 - the private side
+
+    scenario = pr.sioux_falls()
+    network = scenario.network
+    history = pr.simulate_days(scenario.demand, days=_ATTACKED_DAYS, seed=_SEED)
+    case = rare_trip(history, pair=0)
+    with bar("Looking for a trip in published flows", trials) as done:
+        found = [*attack_flows(network, history, trials=trials, false_alarm=alarm, seed=_SEED, progress=done)]
+    for name, promised in (("none", None), (mechanism, promise)):
+        with bar(f"Looking for a trip in releases of {name}", trials + 2 * _CALIBRATION) as done:
+            found.append(
+                attack_releases(
+                    partial(pr.learn, network, guarantee=promised, mechanism=name),
+                    partial(learn_with_noise, network, guarantee=promised, mechanism=name, noise=NoNoise()),
+                    case,
+                    promised,
+                    trials=trials,
+                    calibration=_CALIBRATION,
+                    false_alarm=alarm,
+                    seed=_SEED,
+                    progress=done,
+                )
+            )
+    if as_json:
+        say_json(
+            {
+                "mechanism": mechanism,
+                "epsilon": promise.epsilon,
+                "delta": promise.delta,
+                "days": history.days,
+                "attacks": [
+                    {**row.as_dict(), "published": name}
+                    for name, row in zip(_names(found, mechanism, promise), found, strict=True)
+                ],
+            }
+        )
+        _leave(passed=found[-1].passed)
+        return
+    _show(found, mechanism, promise, history.days)
+
+
+def _show(found: "list[Attack]", mechanism: str, promise: pr.Guarantee, days: int) -> None:
+    release = found[-1]
+    say(
+        f"Sioux Falls, {days} simulated days. A coin decides whether one trip between two places that nobody else "
+        "travels to or from is among them. Whoever sees what was published, and knows everything but the coin, says "
+        "which way it fell."
+    )
+    table(
+        f"Right answers in {release.trials:,} trials (50 % is guessing)",
+        ["published", "right", "at least", "at most", "allowed"],
+        [
+            (
+                name,
+                chance(row.accuracy),
+                chance(row.confidence[0]),
+                chance(row.confidence[1]),
+                "-" if row.limit is None else chance(row.limit),
+            )
+            for name, row in zip(_names(found, mechanism, promise), found, strict=True)
+        ],
+    )
+    _leave(passed=release.passed)
+    line("Passed: nothing contradicts the promise.", style="bold green")
+    least = math.floor(100 * found[1].least_delta(promise.epsilon)) / 100
+    say(
+        "The flows are exact, so they balance at the trip's destination only if it was not made: whoever knows the map "
+        f"finds it, and no promise with a delta below {least:g} can be made. A policy without noise gives it away to "
+        "whoever knows all other trips. A release may be guessed right at most (e^epsilon + delta)/(1 + e^epsilon) of "
+        "the time, by any rule."
+    )
+    say(
+        f"Each limit is wrong with probability at most {release.false_alarm:g}; by that rate the promise counts as "
+        f"broken if the release's upper limit lies more than {100 * release.tolerance:.1f} points above what is "
+        "allowed. How the attack works: docs/attack.md."
+    )
+
+
+def _names(found: "list[Attack]", mechanism: str, promise: pr.Guarantee) -> list[str]:
+    release = f"{mechanism}, epsilon {promise.epsilon:g}, delta {promise.delta:g}"
+    return [*(row.published for row in found[:2]), "routing policy without noise", release]
+
+
+def _leave(*, passed: bool) -> None:
+    """Say loudly that a promise is broken, and leave with code 1."""
+    if not passed:
+        warn("FAILED: the releases can be told apart better than the promise allows.")
+        warn("Do not publish releases of this version. Keep this output and report it to the project.")
+        raise typer.Exit(1)
