@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from privroute.history.simulate import simulate_days
     from privroute.mechanism.gravity import gravity_demand
     from privroute.mechanism.learn import learn
-    from privroute.mechanism.options import Counts, Daily
+    from privroute.mechanism.options import Counts, Daily, Minimiser, Sgd
     from privroute.network.demand import Demand
     from privroute.network.draw import draw_network
     from privroute.network.geojson import write_geojson
@@ -53,6 +53,7 @@ __all__ = [
     "DemandHistory",
     "Guarantee",
     "Latency",
+    "Minimiser",
     "Network",
     "Pairs",
     "PrivrouteError",
@@ -63,6 +64,7 @@ __all__ = [
     "Route",
     "RoutingPolicy",
     "Scenario",
+    "Sgd",
     "Solution",
     "TravelTimes",
     "decompose",
@@ -101,6 +103,7 @@ _HOME = {
     "DemandHistory": "history.demand_history",
     "Guarantee": "release.guarantee",
     "Latency": "network.latency",
+    "Minimiser": "mechanism.options",
     "Network": "network.network",
     "Pairs": "network.pairs",
     "PrivrouteError": "errors",
@@ -112,6 +115,7 @@ _HOME = {
     "Route": "policy.routing_policy",
     "RoutingPolicy": "policy.routing_policy",
     "Scenario": "network.sioux_falls",
+    "Sgd": "mechanism.options",
     "Solution": "flows.optimum",
     "TravelTimes": "policy.travel_time",
     "decompose": "policy.decomposition",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SeededNoise"]
 
+_LARGEST_TABLE = 1e6  # scales above this are drawn as rounded normal numbers, which differ from it by 1e-12
 _TAIL = 10.0  # scales beyond which a discrete Gaussian has less than 1e-22 of its mass
 
 
@@ -29,6 +30,8 @@ class SeededNoise:
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Return values + Z with P[Z = z] ∝ exp(−z² / (2 scale²)), by its table of probabilities."""
+        if scale > _LARGEST_TABLE:
+            return np.asarray(values + np.rint(self._generator.normal(0.0, scale, values.size)).astype(np.int64))
         reach = int(np.ceil(_TAIL * scale)) + 1
         support = np.arange(-reach, reach + 1)
         weight = np.exp(-0.5 * (support / scale) ** 2)

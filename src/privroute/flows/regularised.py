@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ApproximationErrors", "RegularisedOptimum", "average_demand_errors", "minimise_regularised"]
 
+_MOST_WITH_MOMENTUM = 20_000
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegularisedOptimum:
@@ -57,7 +59,7 @@ def minimise_regularised(
     tolerance: float = 1e-6,
     ceiling_min: ArrayLike = np.inf,
     start: NDArray[np.float64] | None = None,
-    max_iterations: int = 20_000,
+    max_iterations: int | None = 20_000,
     threads: int | None = None,
 ) -> RegularisedOptimum:
     """Minimise the regularised objective, averaged over the days, to a certified distance from the minimiser.
@@ -68,6 +70,8 @@ def minimise_regularised(
     tolerance : largest ‖x − x*‖₂ over all pairs together
     ceiling_min : (links,) or one number: marginal costs are cut off here (section on sensitivity of the method)
     start : (pairs, links) where to start; default: the projection of 0
+    max_iterations : None runs until the distance is certified; after 20,000 steps without momentum, whose distance
+        shrinks by a fixed factor in each, so that it ends
 
     Accelerated projected gradient (Nesterov 1983) with backtracking and the gradient restart of O'Donoghue and Candès
     (2015). Certificate, docs/proofs/projection.md Theorem 3: for x⁺ = Π(z − η∇F(z)),
@@ -89,7 +93,7 @@ def minimise_regularised(
     lipschitz = smoothness.at(link_flow(network, daily, x))
     ahead, momentum = x, 1.0
     bound, iterations = math.inf, 0
-    while iterations < max_iterations:
+    while max_iterations is None or iterations < max_iterations:
         iterations += 1
         slope = slope_at(ahead)
         while True:
@@ -116,7 +120,7 @@ def minimise_regularised(
                 x = done.flows
                 break
         # restart when the momentum points uphill, otherwise extrapolate
-        if float(np.vdot(moved, done.flows - x)) < 0.0:
+        if iterations >= _MOST_WITH_MOMENTUM or float(np.vdot(moved, done.flows - x)) < 0.0:
             momentum = 1.0
             ahead = done.flows
         else:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from privroute.network.network import Network
     from privroute.network.pairs import Pairs
+    from privroute.policy.routing_policy import RoutingPolicy
 
 __all__ = [
     "blocks",
@@ -37,6 +38,7 @@ __all__ = [
     "marginal_costs",
     "objective",
     "step_in_place",
+    "unit_flows_of",
 ]
 
 _BLOCK_VALUES = 2**22  # 32 MB: large enough for BLAS, small beside the flows
@@ -128,6 +130,17 @@ def step_in_place(
         if alpha:
             rows *= 1.0 - step * alpha
         rows -= _weighted(daily[:, part], cost)
+
+
+def unit_flows_of(policy: RoutingPolicy) -> NDArray[np.float64]:
+    """x: (pairs, links) how likely a pair's route uses each link, the whole policy as one array."""
+    links_of_path = np.diff(policy.path_start)
+    pair_of_path = np.repeat(np.arange(len(policy.pairs)), np.diff(policy.pair_start))
+    flows = np.zeros((len(policy.pairs), policy.network.links))
+    np.add.at(
+        flows, (np.repeat(pair_of_path, links_of_path), policy.links), np.repeat(policy.probability, links_of_path)
+    )
+    return np.minimum(flows, 1.0, out=flows)
 
 
 def closed_links(network: Network, origin: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ import numpy as np
 from privroute.flows.optimum import solve_optimum
 from privroute.mechanism.gravity import GravityModel
 from privroute.mechanism.nonnegative import nonnegative_counts
+from privroute.mechanism.promise import Promise
 from privroute.mechanism.steps import Published, Steps
 from privroute.network.demand import Demand
 from privroute.privacy.sensitivity import summed_counts_sensitivity
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from privroute.history.demand_history import DemandHistory
     from privroute.history.frame import Frame
     from privroute.mechanism.options import Counts, Daily
-    from privroute.mechanism.promise import Promise
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.privacy.noise import Noise
@@ -35,28 +35,28 @@ if TYPE_CHECKING:
 __all__ = ["COUNTS", "DAILY", "demand_from_counts", "noisy_days", "noisy_total", "policy_from_counts"]
 
 
-def sensitivity(network: Network, frame: Frame, guarantee: Guarantee, options: Counts | Daily) -> float:
-    """ℓ2 sensitivity of the summed counts, and of the stacked daily counts."""
+def counts_promise(network: Network, frame: Frame, guarantee: Guarantee, options: Counts | Daily) -> Promise:
+    """Noise for the sensitivity of the summed counts, and of the stacked daily counts."""
     del network, frame, options  # the bound needs none of them
-    return summed_counts_sensitivity(guarantee)
+    return Promise.of(guarantee, summed_counts_sensitivity(guarantee))
 
 
 def noisy_total(
-    network: Network, history: DemandHistory, options: Counts, promise: Promise, noise: Noise
+    network: Network, history: DemandHistory, options: Counts, promise: Promise, noise: Noise, progress: bool
 ) -> NDArray[np.int64]:
     """Σ_days counts + discrete Gaussian: (pairs,) integers. docs/proofs/counts.md, Theorem 1."""
-    del network, options
+    del network, options, progress
     return noise.add_integers(history.counts.sum(axis=0, dtype=np.int64), promise.scale)
 
 
 def noisy_days(
-    network: Network, history: DemandHistory, options: Daily, promise: Promise, noise: Noise
+    network: Network, history: DemandHistory, options: Daily, promise: Promise, noise: Noise, progress: bool
 ) -> NDArray[np.int64]:
     """Each day's counts + its own discrete Gaussian: (days, pairs) integers. docs/proofs/daily.md, Theorem 1.
 
     All entries are drawn in one call: one Gaussian on the stacked vector, of which a request changes one entry.
     """
-    del network, options
+    del network, options, progress
     return noise.add_integers(history.counts.ravel(), promise.scale).reshape(history.counts.shape)
 
 
@@ -78,8 +78,8 @@ def publish_days(
     )
 
 
-COUNTS = Steps(sensitivity, noisy_total, publish_total)
-DAILY = Steps(sensitivity, noisy_days, publish_days)
+COUNTS = Steps(counts_promise, noisy_total, publish_total)
+DAILY = Steps(counts_promise, noisy_days, publish_days)
 
 
 def _publish(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -11,8 +10,18 @@ from privroute.errors import DemandError, GuaranteeError, HistoryError
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism.counts import COUNTS, DAILY
-from privroute.mechanism.options import Counts, Daily, Mechanism, Unprotected, as_mechanism
-from privroute.mechanism.promise import Promise
+from privroute.mechanism.minimiser import MINIMISER
+from privroute.mechanism.options import (
+    Counts,
+    Daily,
+    Mechanism,
+    Minimiser,
+    Sgd,
+    Unprotected,
+    as_mechanism,
+    public_options,
+)
+from privroute.mechanism.sgd import SGD, SGD_AS_PUBLISHED
 from privroute.network.network import Network
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
@@ -21,11 +30,19 @@ from privroute.release.release import Release
 
 if TYPE_CHECKING:
     from privroute.history.frame import Frame
+    from privroute.mechanism.promise import Promise
     from privroute.mechanism.steps import Steps
 
-__all__ = ["learn", "learn_with_noise"]
+__all__ = ["learn", "learn_with_noise", "steps_of"]
 
-_STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY}
+_STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY, Minimiser: MINIMISER, Sgd: SGD}
+
+
+def steps_of(chosen: Mechanism) -> Steps:
+    """The three functions of a private mechanism."""
+    if isinstance(chosen, Sgd) and chosen.constants == "paper":
+        return SGD_AS_PUBLISHED
+    return _STEPS[type(chosen)]
 
 
 def learn(
@@ -39,7 +56,8 @@ def learn(
     """Learn a routing policy from a history and release it under a guarantee.
 
     guarantee : needed by every mechanism but "none"
-    mechanism : "counts" (default), "daily", or "none" (not private), or privroute.Counts(...), privroute.Daily(...)
+    mechanism : "counts" (default), "daily", or "none" (not private), or an object with options: privroute.Counts(...),
+        privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
 
     The noise is OpenDP's, from the system's entropy: two calls give two different releases, and each of them spends
     the guarantee anew.
@@ -65,10 +83,10 @@ def learn_with_noise(
         return Release(policy, _certificate(frame, chosen, None, None))
     if guarantee is None:
         raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
-    steps = _STEPS[type(chosen)]
-    promise = Promise.of(guarantee, steps.sensitivity(network, frame, guarantee, chosen))
+    steps = steps_of(chosen)
+    promise = steps.promise(network, frame, guarantee, chosen)
     # Everything above is public. A charge to a budget belongs here, before the first private number is read.
-    noisy = steps.perturb(network, history, chosen, promise, noise)
+    noisy = steps.perturb(network, history, chosen, promise, noise, progress)
     # From here on only `noisy` and public data: post-processing.
     made = steps.publish(network, frame, chosen, promise, noisy, progress)
     certificate = _certificate(frame, chosen, noise, promise)
@@ -86,7 +104,7 @@ def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: 
         unit="request" if guarantee is None else guarantee.unit,
         adjacency=ADJACENCY["request"],
         mechanism=chosen.name,
-        options=asdict(chosen),
+        options=public_options(chosen),
         sensitivity=None if promise is None else promise.sensitivity,
         noise_scale=None if promise is None else promise.scale,
         data="simulated" if frame.simulated else "trips",
@@ -97,6 +115,7 @@ def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: 
         first_date=None if dates is None else dates[0].isoformat(),
         last_date=None if dates is None else dates[-1].isoformat(),
         versions=dict(_versions()),
+        broken_assumptions=() if promise is None else promise.broken_assumptions,
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+import hashlib
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
 
 from privroute.errors import GuaranteeError
+from privroute.network.checks import one_of
+from privroute.network.demand import Demand
 
-__all__ = ["Counts", "Daily", "Mechanism", "Unprotected", "as_mechanism"]
+__all__ = ["Counts", "Daily", "Mechanism", "Minimiser", "Sgd", "Unprotected", "as_mechanism", "public_options"]
 
 
 def _whole(name: str, value: object, least: int) -> None:
@@ -18,6 +22,13 @@ def _whole(name: str, value: object, least: int) -> None:
 def _gap(value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise GuaranteeError(f"gap is {value!r}; pass a number between 0 and 1")
+
+
+def _number(name: str, value: object, *, above: float = 0.0, least: float | None = None, why: str = "") -> None:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or (value <= above if least is None else value < least):  # type: ignore[operator]
+        wanted = f"greater than {above:g}" if least is None else f"of at least {least:g}"
+        raise GuaranteeError(f"{name} is {value!r}; pass a number {wanted}{why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +85,135 @@ class Unprotected:
         _gap(self.gap)
 
 
-Mechanism = Counts | Daily | Unprotected
+_ALPHA = (
+    ": the weight of the regulariser, vehicle-minutes per minute. More of it means less noise and a policy that is \
+spread over more roads; fix it before you look at the trips, e.g. with privroute plan"
+)
 
-_BY_NAME: dict[str, type[Mechanism]] = {"counts": Counts, "daily": Daily, "none": Unprotected}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimiser:
+    """Solve the regularised optimum of the mean demand, add noise to its unit flows, project them back.
+
+    alpha : weight of the regulariser α/2 ‖x‖², vehicle-minutes per minute; public, needed
+    ceiling : marginal costs are cut off at this multiple of a link's free-flow time, in the optimisation only
+    tolerance : certified distance from the optimum, ℓ2 over all pairs and links; twice this is in the sensitivity
+    tilt : before the projection, so many noise scales are taken off each link in proportion to its free-flow time
+    """
+
+    name: ClassVar[str] = "minimiser"
+
+    alpha: float = 0.0
+    ceiling: float = 8.0
+    tolerance: float = 1e-5
+    tilt: float = 5.0
+
+    def __post_init__(self) -> None:
+        _number("alpha", self.alpha, why=_ALPHA)
+        _number("ceiling", self.ceiling, above=1.0)
+        _number("tolerance", self.tolerance)
+        _number("tilt", self.tilt, least=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sgd:
+    """The paper's Algorithm 1: one gradient step for each day in order, noise on the last iterate, projection.
+
+    public_demand : a demand that is public, e.g. of a model; sets how much traffic a day may have at most
+    alpha : weight of the regulariser α/2 ‖x‖², vehicle-minutes per minute; public, needed
+    constants : "certified" (default), or "paper": those published, for study; releases are then not called private
+    start : "free-flow": fastest paths of the empty network; "prior": the optimum of the public demand
+    tolerance : largest error of each pair's projection, ℓ2; it is in the sensitivity
+    tilt : before the last projection, so many noise scales are taken off each link in proportion to its free-flow
+        time. Default: 5; none with the paper's constants
+
+    Certified only; what is beyond is cut off:
+
+    ceiling : marginal costs are at most this multiple of a link's free-flow time. Default: 8
+    cap_factor, cap_trips : a day's rate of a pair is at most cap_factor times the public one, plus that of cap_trips
+        requests. Default: 3 and 10
+
+    Paper only:
+
+    beta : smoothness. Default: the largest eigenvalue of BᵀQB for the public demand, as in the paper's experiments
+    derivative_bound : C. Default: beta, as there
+    """
+
+    name: ClassVar[str] = "sgd"
+
+    public_demand: Demand | None = None
+    alpha: float = 0.0
+    constants: Literal["certified", "paper"] = "certified"
+    start: Literal["free-flow", "prior"] = "free-flow"
+    tolerance: float = 1e-10
+    tilt: float | None = None
+    ceiling: float | None = None
+    cap_factor: float | None = None
+    cap_trips: float | None = None
+    beta: float | None = None
+    derivative_bound: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of(self.constants, ("certified", "paper"), "constants", GuaranteeError)
+        one_of(self.start, ("free-flow", "prior"), "start", GuaranteeError)
+        certified = self.constants == "certified"
+        if self.public_demand is not None and not isinstance(self.public_demand, Demand):
+            raise GuaranteeError(f"public_demand is a {type(self.public_demand).__name__}; pass privroute.Demand")
+        if self.public_demand is None and (certified or self.beta is None or self.start == "prior"):
+            raise GuaranteeError(
+                "sgd needs public_demand=: how far one trip can move the result depends on how much traffic a day may "
+                "have, and that bound must be public. Pass a demand that is not computed from these trips, e.g. of a "
+                "model (privroute.gravity_demand)"
+            )
+        _number("alpha", self.alpha, why=_ALPHA)
+        _number("tolerance", self.tolerance)
+        defaults = {"tilt": 5.0, "ceiling": 8.0, "cap_factor": 3.0, "cap_trips": 10.0} if certified else {"tilt": 0.0}
+        for name, value in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        other = ("beta", "derivative_bound") if certified else ("ceiling", "cap_factor", "cap_trips")
+        for name in other:
+            if getattr(self, name) is not None:
+                raise GuaranteeError(f"{name} does not belong to constants={self.constants!r}; leave it out")
+        _number("tilt", self.tilt, least=0.0)
+        if certified:
+            _number("ceiling", self.ceiling, above=1.0)
+            _number("cap_factor", self.cap_factor, least=0.0)
+            _number("cap_trips", self.cap_trips, least=1.0)
+        for name in ("beta", "derivative_bound"):
+            if getattr(self, name) is not None:
+                _number(name, getattr(self, name))
+
+
+Mechanism = Counts | Daily | Minimiser | Sgd | Unprotected
+
+_BY_NAME: dict[str, type[Mechanism]] = {
+    "counts": Counts,
+    "daily": Daily,
+    "minimiser": Minimiser,
+    "none": Unprotected,
+    "sgd": Sgd,
+}
 
 
 def as_mechanism(mechanism: str | Mechanism) -> Mechanism:
     """Return the mechanism itself, or the one of this name with its default options."""
-    if isinstance(mechanism, Counts | Daily | Unprotected):
+    if isinstance(mechanism, Counts | Daily | Minimiser | Sgd | Unprotected):
         return mechanism
     if isinstance(mechanism, str) and mechanism in _BY_NAME:
         return _BY_NAME[mechanism]()
     shown = repr(mechanism) if isinstance(mechanism, str) else f"a {type(mechanism).__name__}"
     raise GuaranteeError(f"mechanism is {shown}; known: {', '.join(_BY_NAME)}")
+
+
+def public_options(mechanism: Mechanism) -> dict[str, Any]:
+    """The options as plain values for a certificate; a public demand by its checksum, so that it can be recognised."""
+    values = {item.name: getattr(mechanism, item.name) for item in fields(mechanism)}
+    return {name: _checksum(value) if isinstance(value, Demand) else value for name, value in values.items()}
+
+
+def _checksum(demand: Demand) -> str:
+    digest = hashlib.sha256()
+    for array in (demand.pairs.origin, demand.pairs.destination, demand.rate_per_min):
+        digest.update(array.tobytes())
+    return f"sha256 {digest.hexdigest()}"

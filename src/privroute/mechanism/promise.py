@@ -19,17 +19,24 @@ class Promise:
     """A guarantee, the proved ℓ2 sensitivity of what is perturbed, and the noise that keeps one for the other.
 
     scale : of the discrete Gaussian; rho : what OpenDP's map says of it. A ledger charges rho.
+    broken_assumptions : what the proof of the sensitivity assumes and nothing ensures; where there is any, nothing is
+        promised, and the certificate says so
     """
 
     guarantee: Guarantee
     sensitivity: float
     scale: float
     rho: float
+    broken_assumptions: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, guarantee: Guarantee, sensitivity: float) -> Promise:
-        """The smallest noise whose map is within the guarantee; the map is read once more and decides."""
+    def of(cls, guarantee: Guarantee, sensitivity: float, *, grid: float = 1.0) -> Promise:
+        """The smallest noise whose map is within the guarantee; the map is read once more and decides.
+
+        grid : what one integer of the discrete Gaussian stands for; a power of 2, so that dividing by it is exact
+        """
         scale = gaussian_scale(guarantee.epsilon, guarantee.delta, sensitivity)
-        if gaussian_epsilon(scale, sensitivity, guarantee.delta) > guarantee.epsilon:
+        drawn, moved = scale / grid, sensitivity / grid  # the measurement that will be used
+        if gaussian_epsilon(drawn, moved, guarantee.delta) > guarantee.epsilon:
             raise GuaranteeError("the noise is smaller than the guarantee needs; nothing is released")
-        return cls(guarantee, sensitivity, scale, gaussian_rho(scale, sensitivity))
+        return cls(guarantee, sensitivity, scale, gaussian_rho(drawn, moved))

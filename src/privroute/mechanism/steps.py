@@ -39,11 +39,13 @@ class Published:
 class Steps:
     """A mechanism, in the order in which `learn` calls it; `options` is always the mechanism's own.
 
-    sensitivity(network, frame, guarantee, options) : proved bound, from public data; refuses what the proof excludes
-    perturb(network, history, options, promise, noise) : the private phase; returns noisy values and nothing else
+    promise(network, frame, guarantee, options) : sensitivity as proved and the noise for it, from public data alone;
+        refuses what the proof excludes
+    perturb(network, history, options, promise, noise, progress) : the private phase; returns noisy values and nothing
+        else. Its progress is k of K with a public K
     publish(network, frame, options, promise, noisy, progress) : post-processing of the noisy values
     """
 
-    sensitivity: Callable[[Network, Frame, Guarantee, Any], float]
-    perturb: Callable[[Network, DemandHistory, Any, Promise, Noise], NDArray[Any]]
+    promise: Callable[[Network, Frame, Guarantee, Any], Promise]
+    perturb: Callable[[Network, DemandHistory, Any, Promise, Noise, bool], NDArray[Any]]
     publish: Callable[[Network, Frame, Any, Promise, NDArray[Any], bool], Published]

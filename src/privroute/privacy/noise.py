@@ -1,5 +1,8 @@
 """The only source of noise that protects anyone: OpenDP's discrete Gaussian, from the system's entropy, without a seed.
 
+Counts are integers already. Flows are rounded to a fixed grid of step 2^-40 and get integer noise on it, so that no
+float64 ever carries protecting noise: its last digits would tell where it came from.
+
 OpenDP does not check data against the domain it was told, so shapes and types are checked here before anything is
 drawn. Experiments pass another object of the same form, and their certificates say "seeded".
 """
@@ -18,12 +21,18 @@ if TYPE_CHECKING:
 
     from privroute.release.certificate import NoiseKind
 
-__all__ = ["LARGEST_VALUE", "Noise", "OpenDPNoise"]
+__all__ = ["GRID", "LARGEST_VALUE", "Noise", "OpenDPNoise", "add_on_grid"]
 
 dp.enable_features("contrib")
 
 # Sums beyond this would leave no room for noise before 64-bit integers saturate.
 LARGEST_VALUE = 2**62
+
+
+GRID = 2.0**-40
+"""Step of the grid on which flows get their noise: public, fixed, and a power of 2, so that dividing by it is exact."""
+
+_LARGEST_FLOAT = 2.0**20
 
 
 class Noise(Protocol):
@@ -57,6 +66,25 @@ class OpenDPNoise:
         if noisy is None or noisy.shape != checked.shape:
             raise NoiseError("OpenDP could not draw the noise; nothing was released")
         return noisy
+
+
+def add_on_grid(values: NDArray[np.float64], scale: float, noise: Noise) -> NDArray[np.float64]:
+    """Return round(values/GRID) GRID + GRID Z, Z discrete Gaussian of scale scale/GRID: noise of `scale` on the values.
+
+    Rounding adds √entries GRID to the sensitivity. Entries are independent, so drawing a vector part by part is
+    drawing it at once. docs/proofs/sgd.md, Lemma 4 and Theorem 2.
+    """
+    return np.asarray(noise.add_integers(on_grid(values), scale / GRID) * np.float64(GRID))
+
+
+def on_grid(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The nearest multiples of GRID; refuses, without showing it, whatever is not a vector of moderate float64."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.ndim != 1:
+        kind = getattr(values, "dtype", type(values).__name__)
+        raise NoiseError(f"noise on flows needs a vector of float64, not {kind}; nothing was released")
+    if not np.all(np.abs(values) <= _LARGEST_FLOAT):  # false for NaN too
+        raise NoiseError("the flows are not finite or too large for the grid of the noise; nothing was released")
+    return np.rint(values / GRID).astype(np.int64)
 
 
 def _invoke(measurement: dp.Measurement, values: NDArray[np.int64]) -> NDArray[np.int64] | None:

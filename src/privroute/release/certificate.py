@@ -44,6 +44,8 @@ class Certificate:
     days, period_min, expansion, first_date, last_date : the public frame of the data
     budget : the ledger entry, or "not tracked"
     versions : of the packages that made it
+    broken_assumptions : what the proof of the guarantee assumes and nothing ensures, in words; a release with any is
+        not private
     """
 
     epsilon: float | None
@@ -64,12 +66,14 @@ class Certificate:
     last_date: str | None = None
     budget: str = "not tracked"
     versions: Mapping[str, str] = field(default_factory=dict)
+    broken_assumptions: tuple[str, ...] = ()
 
     @property
     def private(self) -> bool:
         """Whether the guarantee holds: only noise from OpenDP protects anyone, and only with all its numbers named."""
         promise = (self.epsilon, self.delta, self.rho, self.sensitivity, self.noise_scale)
-        return self.noise == "opendp" and self.mechanism != "none" and None not in promise
+        sound = self.noise == "opendp" and self.mechanism != "none" and not self.broken_assumptions
+        return sound and self.options.get("constants") != "paper" and None not in promise
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with `private` said in so many words."""
@@ -82,13 +86,14 @@ class Certificate:
             raise ReleaseError("the certificate is not an object")
         given = dict(values)
         private = given.pop("private", None)
+        given.setdefault("broken_assumptions", [])  # older certificates do not have it
         names = {item.name for item in fields(cls)}
         if set(given) != names:
             odd = sorted(set(given) ^ names)
             raise ReleaseError(f"the certificate lacks or does not know {', '.join(map(str, odd[:5]))}")
         for name, value in given.items():
             _check_field(name, value)
-        certificate = cls(**given)
+        certificate = cls(**(given | {"broken_assumptions": tuple(given["broken_assumptions"])}))
         if private is not certificate.private:
             raise ReleaseError("the certificate calls itself private where its noise is not, or the other way round")
         if ADJACENCY.get(certificate.unit) != certificate.adjacency:
@@ -159,6 +164,11 @@ def _check_field(name: str, value: object) -> None:
     elif name in _NUMBERS:
         below, wanted = (1.0, "a number between 0 and 1") if name == "delta" else (math.inf, "a number above 0")
         good = _between(value, below) or (value is None and name in _PROMISE)
+    elif name == "broken_assumptions":
+        good, wanted = (
+            isinstance(value, list | tuple) and all(isinstance(item, str) for item in value),
+            "a list of texts",
+        )
     elif name in ("options", "versions"):
         good, wanted = isinstance(value, dict), "an object"
     else:
