@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import MissingExtraError
 from privroute.experiments.settings import CERTIFIED, COUNTS, DAILY, LETTER, MINIMISER, REPORTED
@@ -64,9 +64,12 @@ def new_figure(columns: int, *, rows: int = 1, width: float = 4.6, height: float
     return figure, list(axes.ravel())
 
 
-def draw_curves(axes: Any, curves: Iterable[Curve], *, markers: bool = True, floor: float | None = None) -> None:
+def draw_curves(
+    axes: Any, curves: Iterable[Curve], *, markers: Literal["all", "last"] = "all", floor: float | None = None
+) -> None:
     """Draw lines, and the range over draws as a band where there is one.
 
+    markers : at all points, or where the curve ends
     floor : smallest value on a logarithmic axis; what is below is drawn there
     """
     for position, curve in enumerate(curves):
@@ -80,7 +83,8 @@ def draw_curves(axes: Any, curves: Iterable[Curve], *, markers: bool = True, flo
             y,
             color=style.colour,
             linestyle=style.line,
-            marker=style.marker if markers else "",
+            marker=style.marker,
+            markevery=[-1] if markers == "last" else None,
             markersize=5,
             linewidth=1.6,
             label=curve.label,

@@ -28,6 +28,7 @@ from privroute.network.sioux_falls import Scenario, sioux_falls
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from privroute.history.demand_history import DemandHistory
     from privroute.network.network import Network
     from privroute.network.pairs import Pairs
 
@@ -74,25 +75,24 @@ _PRIOR_SD = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Days:
-    """Simulated days on a scenario.
+    """Simulated days on a network.
 
-    rates : (days, pairs) vehicles per minute
     baseline : the optimum of the mean of the days, the paper's Baseline
     """
 
-    scenario: Scenario
-    rates: NDArray[np.float64]
+    network: Network
+    history: DemandHistory
     baseline: Baseline
-
-    @property
-    def network(self) -> Network:
-        """The network."""
-        return self.scenario.network
 
     @property
     def pairs(self) -> Pairs:
         """The pairs."""
-        return self.scenario.demand.pairs
+        return self.history.pairs
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """(days, pairs) vehicles per minute."""
+        return np.asarray(self.history.counts / self.history.period_min)
 
 
 def paper_scenario(reading: Reading = "per-minute", *, factor: float = 2.0, demand: float = 1.0) -> tuple[Scenario, float]:
@@ -112,8 +112,7 @@ def paper_scenario(reading: Reading = "per-minute", *, factor: float = 2.0, dema
 def simulated(scenario: Scenario, days: int, seed: int) -> Days:
     """Poisson days around the scenario's demand, and the optimum of their mean."""
     history = simulate_days(scenario.demand, days=days, period_min=PERIOD_MIN, seed=seed)
-    rates = history.counts / PERIOD_MIN
-    return Days(scenario, rates, Baseline.of(scenario.network, Demand(history.pairs, rates.mean(axis=0))))
+    return Days(scenario.network, history, Baseline.of(scenario.network, history.mean))
 
 
 def percent_above(baseline: Baseline, flows: NDArray[np.float64]) -> float:
