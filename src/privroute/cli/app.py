@@ -16,6 +16,7 @@ from privroute.cli.evaluate import evaluate
 from privroute.cli.inspect_release import inspect
 from privroute.cli.learn import learn
 from privroute.cli.plan import plan
+from privroute.cli.reproduce import reproduce
 from privroute.cli.route import route
 from privroute.cli.terminal import plain
 
@@ -67,5 +68,5 @@ def _paragraphs(command: Callable[..., None]) -> str:
     return "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
 
 
-for command in (demo, plan, learn, inspect, route, evaluate, audit):
+for command in (demo, plan, learn, inspect, route, evaluate, audit, reproduce):
     app.command(help=_paragraphs(command))(command)

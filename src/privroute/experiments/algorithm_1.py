@@ -57,9 +57,7 @@ def certified(days: Days, start: NDArray[np.float64], options: Sgd) -> Descent:
     ceiling = options.ceiling if options.ceiling is not None else np.inf
     bounds = SgdBounds.of(days.network, caps, options.alpha, ceiling)
     steps = step_sizes(days.history.days, options.alpha, bounds.beta)
-    return _descend(
-        days, np.minimum(days.rates, caps), start, options.alpha, steps, ceiling_min(days.network, ceiling)
-    )
+    return _descend(days, np.minimum(days.rates, caps), start, options.alpha, steps, ceiling_min(days.network, ceiling))
 
 
 def after_noise(days: Days, flows: NDArray[np.float64], scale: float, seed: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The constants of section 5.2: what the paper reports for β and C, what its formulas give, and how much noise follows."""
+"""The constants of section 5.2: what is reported for β and C, what formulas give, and how much noise follows."""
 
 from __future__ import annotations
 
@@ -61,13 +61,17 @@ def run(options: Options, tick: Tick) -> Result:
         name=CONSTANTS.name,
         title=CONSTANTS.title,
         text=(
-            "The file's numbers read as rates per minute, in the unit of which the paper's β = 2.08e7 is given. The "
-            f"eigenvalue that the text names, max q |Λ|², is {eigenvalue:.3g}; the reported value is near "
-            f"{betas['the same with the 528 pairs with demand for n²']:.3g}, which is section 3.4's bound with the 528 "
-            "pairs in place of n² = 576, as if every pair had the largest demand. That is our conjecture.",
-            "C is set equal to β in the paper. The two have different units (minutes, and vehicle-minutes per minute), "
-            f"and the paper's own formula gives {printed.lipschitz:.3g}, {BETA / printed.lipschitz:.0f} times less. Noise "
-            "is added to numbers between 0 and 1; panel (c) shows its standard deviation.",
+            (
+                "The file's numbers read as rates per minute, in the unit of which the paper's β = 2.08e7 is given. "
+                f"The eigenvalue that the text names, max q |Λ|², is {eigenvalue:.3g}; the reported value is near "
+                f"{betas['the same with the 528 pairs with demand for n²']:.3g}, which is section 3.4's bound with "
+                "the 528 pairs in place of n² = 576, as if every pair had the largest demand. That is our conjecture."
+            ),
+            (
+                "C is set equal to β in the paper. The two have different units (minutes, and vehicle-minutes per "
+                f"minute), and the paper's own formula gives {printed.lipschitz:.3g}, {BETA / printed.lipschitz:.0f} "
+                "times less. Noise is added to numbers between 0 and 1; panel (c) shows its standard deviation."
+            ),
             f"Steps begin to shrink, and the sensitivity to fall with N, only after β/α = {turning:,.0f} days.",
         ),
         curves=(
@@ -86,13 +90,15 @@ def run(options: Options, tick: Tick) -> Result:
                 "β = 2.08e7 bounds the Hessian at the mean demand",
                 _PLACE,
                 holding.beta <= BETA,
-                f"2 max q |Λ|² + α = {holding.beta:.3g}: the reported β is safe, {BETA / holding.beta:.0f} times too large",
+                f"2 max q |Λ|² + α = {holding.beta:.3g}: the reported β is safe, {BETA / holding.beta:.0f} times too "
+                "large",
             ),
             Claim(
                 "C = β bounds the derivative at the mean demand",
                 _PLACE,
                 holding.lipschitz <= BETA,
-                f"{holding.lipschitz:.3g} is enough: the reported C is safe, {BETA / holding.lipschitz:.0f} times too large",
+                f"{holding.lipschitz:.3g} is enough: the reported C is safe, {BETA / holding.lipschitz:.0f} times too "
+                "large",
             ),
             Claim(
                 "The noise at epsilon = delta = 0.1 with these constants is small beside unit flows",
@@ -118,7 +124,8 @@ def run(options: Options, tick: Tick) -> Result:
                 BETA,
                 "formula",
                 betas["the same with the 528 pairs with demand for n²"],
-                "A conjecture; the rest is explained if λ_max is the largest of the simulated days, 1.4 % above the mean's.",
+                "A conjecture; the rest is explained if λ_max is the largest of the simulated days, 1.4 % above the "
+                "mean's.",
             ),
             Reported(
                 _PLACE,
@@ -159,15 +166,31 @@ def draw(result: Result) -> Figure:
         curves = result.panel(panel)
         for row, curve in enumerate(reversed(curves)):
             first = row == len(curves) - 1
-            axes.plot(curve.x, [row], color=BLACK if first else COLOURS[0], marker="*" if first else "o", markersize=9 if first else 6)
-            axes.annotate(f"{curve.x[0]:.3g}", (curve.x[0], row), xytext=(8, -3), textcoords="offset points", fontsize=8)
+            axes.plot(
+                curve.x,
+                [row],
+                color=BLACK if first else COLOURS[0],
+                marker="*" if first else "o",
+                markersize=9 if first else 6,
+            )
+            axes.annotate(
+                f"{curve.x[0]:.3g}", (curve.x[0], row), xytext=(8, -3), textcoords="offset points", fontsize=8
+            )
         finish(axes, title=title, x=unit, y="", log="x", legend=False)
         axes.set_yticks(range(len(curves)), [curve.label for curve in reversed(curves)], fontsize=8)
         axes.set_ylim(-0.6, len(curves) - 0.4)
         axes.margins(x=0.15)
         if panel == "sigma":
             axes.axvline(1.0, color=GREY, linestyle="--", linewidth=1)
-            axes.annotate("range of unit flows", (1.0, 0), fontsize=7.5, color=GREY, ha="right", xytext=(-3, -3), textcoords="offset points")
+            axes.annotate(
+                "range of unit flows",
+                (1.0, 0),
+                fontsize=7.5,
+                color=GREY,
+                ha="right",
+                xytext=(-3, -3),
+                textcoords="offset points",
+            )
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +25,7 @@ BLACK, GREY = "#000000", "#767676"
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DPI = 150
+_SHORT_AXIS = 2  # decades
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,9 @@ _OF_SETTING = {
 
 def look(label: str, position: int = 0) -> Look:
     """The look of a setting wherever it is drawn; other labels by their position."""
-    by_position = Look(COLOURS[position % len(COLOURS)], _LINES[position % len(_LINES)], _MARKERS[position % len(_MARKERS)])
+    by_position = Look(
+        COLOURS[position % len(COLOURS)], _LINES[position % len(_LINES)], _MARKERS[position % len(_MARKERS)]
+    )
     return _OF_SETTING.get(label, by_position)
 
 
@@ -99,13 +103,22 @@ def finish(axes: Any, *, title: str, x: str, y: str, log: str = "", legend: bool
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)
     axes.tick_params(labelsize=8)
-    if "x" in log:
-        axes.set_xscale("log")
-    if "y" in log:
-        axes.set_yscale("log")
+    for letter in log:
+        getattr(axes, f"set_{letter}scale")("log")
+        _whole_decades(axes, letter)
     axes.grid(visible=True, which="major", alpha=0.3)
     if legend:
         axes.legend(fontsize=7.5, framealpha=0.9)
+
+
+def _whole_decades(axes: Any, letter: str) -> None:
+    """Limits of a short logarithmic axis at powers of ten, and no labels between them, which would crowd it."""
+    from matplotlib.ticker import NullFormatter  # noqa: PLC0415 - there, since a figure was made
+
+    low, high = getattr(axes, f"get_{letter}lim")()
+    if 0 < low < high < low * 10.0**_SHORT_AXIS and letter == "y":
+        axes.set_ylim(10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high)))
+    getattr(axes, f"{letter}axis").set_minor_formatter(NullFormatter())
 
 
 def image(figure: Figure, kind: str) -> bytes:

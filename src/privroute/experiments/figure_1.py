@@ -35,7 +35,13 @@ def run(options: Options, tick: Tick) -> Result:
         ("nodes", "", 24.0, network.nodes, _FILE),
         ("links", "", 76.0, network.links, _FILE),
         ("pairs with demand", "", 528.0, hourly.size, f"All {len(demand.pairs)} ordered pairs of zones are kept here."),
-        ("mean demand of a pair with demand", "vehicles per hour", 682.0, hourly.mean(), "682.95, cut off in the paper."),
+        (
+            "mean demand of a pair with demand",
+            "vehicles per hour",
+            682.0,
+            hourly.mean(),
+            "682.95, cut off in the paper.",
+        ),
         ("shortest travel time of a link", "min", 2.0, minutes.min(), _FILE),
         ("longest travel time of a link", "min", 10.0, minutes.max(), _FILE),
     )
@@ -44,8 +50,10 @@ def run(options: Options, tick: Tick) -> Result:
         name=FIGURE_1.name,
         title=FIGURE_1.title,
         text=(
-            "The network of LeBlanc, Morlok and Pierskalla (1975) as it is built in: topology on its coordinates, "
-            "free-flow travel times, and mean demand. Nothing is simulated.",
+            (
+                "The network of LeBlanc, Morlok and Pierskalla (1975) as it is built in: topology on its coordinates, "
+                "free-flow travel times, and mean demand. Nothing is simulated."
+            ),
         ),
         curves=(
             Curve.of("nodes", "coordinates", *network.coordinates.T),
@@ -75,9 +83,9 @@ def draw(result: Result) -> Figure:
     for tail, head in zip(links.x, links.y, strict=True):
         ends = int(tail), int(head)
         left.plot([nodes.x[end] for end in ends], [nodes.y[end] for end in ends], color=GREY, linewidth=1.2, zorder=1)
-    left.scatter(nodes.x, nodes.y, s=130, color="white", edgecolors=COLOURS[0], linewidths=1.3, zorder=2)
+    left.scatter(nodes.x, nodes.y, s=75, color="white", edgecolors=COLOURS[0], linewidths=1.3, zorder=2)
     for number, point in enumerate(zip(nodes.x, nodes.y, strict=True), 1):
-        left.annotate(str(number), point, ha="center", va="center", fontsize=7, color=BLACK, zorder=3)
+        left.annotate(str(number), point, ha="center", va="center", fontsize=6, color=BLACK, zorder=3)
     finish(left, title="(a) network topology", x="longitude (degrees)", y="latitude (degrees)", legend=False)
     left.set_aspect(1.0 / np.cos(np.radians(np.mean(nodes.y))))
     left.grid(visible=False)

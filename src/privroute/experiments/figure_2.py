@@ -100,35 +100,53 @@ def run(options: Options, tick: Tick) -> Result:
             last[CERTIFIED + _NOISY][number],
             "The certified C is far below β, so the noise adds little; the steps remain too short.",
         ),
-        ("Algorithm 1, α = 1e3 and steps of 1e-4, 2,080 times longer", near, "Our conjecture of what was run; see panel (c)."),
+        (
+            "Algorithm 1, α = 1e3 and steps of 1e-4, 2,080 times longer",
+            near,
+            "Our conjecture of what was run; see panel (c).",
+        ),
         ("minimiser of F + α|x|² with α = 1e3", gaps[2e3], "The gap of the regulariser alone, for appendix D's α."),
-        ("minimiser of F + α|x|² with α = 1e4", gaps[2 * ALPHA], "The gap of the regulariser alone, for section 5.2's α."),
+        (
+            "minimiser of F + α|x|² with α = 1e4",
+            gaps[2 * ALPHA],
+            "The gap of the regulariser alone, for section 5.2's α.",
+        ),
         (COUNTS, default, "Noise on counts instead of flows, and the optimum solved exactly afterwards."),
     )
     return Result(
         name=FIGURE_2.name,
         title=FIGURE_2.title,
         text=(
-            "Travel time of the iterates on the mean demand of the N days, above the optimum of the same demand, as in the "
-            "paper. It starts from a random policy, of which the paper does not say how it was drawn: here each pair takes "
-            "the cheapest path for its own random link costs. Guarantee: epsilon = delta = 0.1. (a) reads the file's "
-            "numbers as rates per minute and takes β = C = 2.08e7, α = 1e4 and the regulariser α|x|² as printed; (b) is the "
-            "same algorithm with constants that are proved for public caps, in hourly units, with the same α.",
-            f"With the paper's constants the cost falls from {from_paths.percent[0]:.1f} % to {from_paths.percent[-1]:.1f} % "
-            f"above the optimum if it starts from fastest paths, and from {curves[0].y[0]:.0f} % to "
-            f"{last[LETTER][number]:.0f} % from random ones. The noise then takes it to {last[LETTER + _NOISY][number]:,.0f} %.",
-            "(c) asks which steps would give the reported 2 %. With α = 1e4 none does: the regulariser alone costs "
-            f"{gaps[2 * ALPHA]:.1f} % (α|x|²) or {gaps[ALPHA]:.1f} % (α/2 |x|²). With α = 1e3, the value of the paper's "
-            f"appendix D, it costs {gaps[2e3]:.2f} %, and fifty steps of 2.5e-5 and more reach {near:.2f} % from a random "
-            "start. So the reported 2 % agrees with α = 1e3 and steps some 500 times longer than 1/β. That is a "
-            "conjecture; such steps have no privacy proof with the reported β.",
+            (
+                "Travel time of the iterates on the mean demand of the N days, above the optimum of the same demand, "
+                "as in the paper. It starts from a random policy, of which the paper does not say how it was drawn: "
+                "here each pair takes the cheapest path for its own random link costs. Guarantee: epsilon = delta = "
+                "0.1. (a) reads the file's numbers as rates per minute and takes β = C = 2.08e7, α = 1e4 and the "
+                "regulariser α|x|² as printed; (b) is the same algorithm with constants that are proved for public "
+                "caps, in hourly units, with the same α."
+            ),
+            (
+                f"With the paper's constants the cost falls from {from_paths.percent[0]:.1f} % to "
+                f"{from_paths.percent[-1]:.1f} % above the optimum if it starts from fastest paths, and from "
+                f"{curves[0].y[0]:.0f} % to {last[LETTER][number]:.0f} % from random ones. The noise then takes it to "
+                f"{last[LETTER + _NOISY][number]:,.0f} %."
+            ),
+            (
+                "(c) asks which steps would give the reported 2 %. With α = 1e4 none does: the regulariser alone "
+                f"costs {gaps[2 * ALPHA]:.1f} % (α|x|²) or {gaps[ALPHA]:.1f} % (α/2 |x|²). With α = 1e3, the value of "
+                f"the paper's appendix D, it costs {gaps[2e3]:.2f} %, and fifty steps of 2.5e-5 and more reach "
+                f"{near:.2f} % from a random start. So the reported 2 % agrees with α = 1e3 and steps some 500 times "
+                "longer than 1/β. That is a conjecture; such steps have no privacy proof with the reported β."
+            ),
         ),
         curves=tuple(curves),
         claims=(
             Claim(
                 "The cost falls monotonically for N = 10, 25 and 50",
                 _PLACE,
-                all(np.all(np.diff(curve.y) < 0) for curve in curves if curve.panel == LETTER and curve.label != _NOISY),
+                all(
+                    np.all(np.diff(curve.y) < 0) for curve in curves if curve.panel == LETTER and curve.label != _NOISY
+                ),
                 "each iterate costs less than the one before, before the noise",
             ),
             Claim(
@@ -167,17 +185,33 @@ def draw(result: Result) -> Figure:
         draw_curves(axes, [curve for curve in result.panel(setting) if curve.label != _NOISY], markers="last")
         noisy = result.curve(setting, _NOISY)
         axes.plot(noisy.x, noisy.y, "X", color=BLACK, markersize=8, label=_NOISY)
-        axes.axhline(_REPORTED_PERCENT, color=GREY, linestyle=(0, (1, 1)), linewidth=2, label="reported: about 2 % (from the text)")
+        axes.axhline(
+            _REPORTED_PERCENT,
+            color=GREY,
+            linestyle=(0, (1, 1)),
+            linewidth=2,
+            label="reported: about 2 % (from the text)",
+        )
         finish(axes, title=title, x="iteration (days used)", y="travel time above Baseline (%)", log="y")
         axes.set_ylim(1.0, 1e4)
     draw_curves(right, result.panel(_STEPS))
     for position, curve in enumerate(result.panel("floor")):
         text = f"regulariser alone, {curve.label}: {curve.y[0]:.1f} %"
         right.axhline(curve.y[0], color=BLACK, linewidth=0.8, linestyle=("--", ":")[position], label=text)
-    right.axhline(_REPORTED_PERCENT, color=GREY, linestyle=(0, (1, 1)), linewidth=2, label="reported: about 2 % (from the text)")
+    right.axhline(
+        _REPORTED_PERCENT, color=GREY, linestyle=(0, (1, 1)), linewidth=2, label="reported: about 2 % (from the text)"
+    )
     right.axvline(1 / BETA, color=GREY, linewidth=0.8)
-    right.annotate("1/β of the paper", (1 / BETA, 1.2), fontsize=7.5, rotation=90, xytext=(3, 0), textcoords="offset points")
-    finish(right, title="(c) after 50 days, by largest step", x="largest step η", y="travel time above Baseline (%)", log="xy")
+    right.annotate(
+        "1/β of the paper", (1 / BETA, 1.2), fontsize=7.5, rotation=90, xytext=(3, 0), textcoords="offset points"
+    )
+    finish(
+        right,
+        title="(c) after 50 days, by largest step",
+        x="largest step η",
+        y="travel time above Baseline (%)",
+        log="xy",
+    )
     right.set_ylim(1.0, 150)
     return figure
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from privroute.evaluate.attack import NoNoise
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.mechanism.learn import steps_of
@@ -30,7 +28,9 @@ __all__ = ["Prepared"]
 class Prepared:
     """A mechanism and a history."""
 
-    def __init__(self, network: Network, history: DemandHistory, mechanism: Mechanism, any_guarantee: Guarantee) -> None:
+    def __init__(
+        self, network: Network, history: DemandHistory, mechanism: Mechanism, any_guarantee: Guarantee
+    ) -> None:
         self.network, self.frame, self.mechanism = network, history.frame, mechanism
         self._steps = steps_of(mechanism)
         promise = self._steps.promise(network, self.frame, any_guarantee, mechanism)
@@ -45,7 +45,7 @@ class Prepared:
         promise = self._steps.promise(self.network, self.frame, guarantee, self.mechanism)
         noise = SeededNoise(seed)
         if self.exact.dtype.kind == "i":
-            noisy = noise.add_integers(self.exact.ravel(), promise.scale).reshape(self.exact.shape)
+            noisy: NDArray[Any] = noise.add_integers(self.exact.ravel(), promise.scale).reshape(self.exact.shape)
         else:
-            noisy = noisy_flows(np.asarray(self.exact, dtype=np.float64), promise.scale, noise, progress=False)
+            noisy = noisy_flows(self.exact, promise.scale, noise, progress=False)
         return self._steps.publish(self.network, self.frame, self.mechanism, promise, noisy, False).policy

@@ -1,4 +1,4 @@
-"""What an experiment returns: curves, the numbers that the paper reports beside ours, and claims with their evidence."""
+"""What an experiment returns: curves, numbers that the paper reports beside ours, and claims with their evidence."""
 
 from __future__ import annotations
 

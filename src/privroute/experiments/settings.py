@@ -1,13 +1,13 @@
 """The paper's experimental settings, and the two ways in which its numbers can be read.
 
-Section 5 of the paper takes Sioux Falls from a file that gives trips and capacities for one hour, and its model (section
-2.2) has rates per minute. Two readings, both measured here:
+Section 5 of the paper takes Sioux Falls from a file that gives trips and capacities for one hour, and its model has
+rates per minute. Two readings, both measured here:
 
     per-minute : the file's numbers are used as rates per minute; a day of 60 minutes has 21.6 million trips
     hourly     : the file's numbers are what they are, 360,600 trips in an hour, 6,010 per minute
 
-In the first the paper's α, β and C are used as printed. In the second they are divided by 60 where they have the unit of
-F (α and β), so that gradient steps and ratios of costs are the same; only the chance of the days differs.
+In the first the paper's α, β and C are used as printed. In the second α and β, which have the unit of F, are divided by
+60, so that gradient steps and ratios of costs are the same; only the chance of the days differs.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class Days:
         return np.asarray(self.history.counts / self.history.period_min)
 
 
-def paper_scenario(reading: Reading = "per-minute", *, factor: float = 2.0, demand: float = 1.0) -> tuple[Scenario, float]:
+def paper_scenario(
+    reading: Reading = "per-minute", *, factor: float = 2.0, demand: float = 1.0
+) -> tuple[Scenario, float]:
     """Sioux Falls in one reading, and by what the paper's α and β are multiplied in it.
 
     factor : travel time at capacity over that of the empty road
