@@ -123,10 +123,7 @@ def run(options: Options, tick: Tick) -> Result:
                 "vehicle-minutes per minute",
                 BETA,
                 "formula",
-                betas["the same with the 528 pairs with demand for n²"],
-                "A conjecture; the rest is explained if λ_max is the largest of the simulated days, 1.4 % above the "
-                "mean's.",
-            ),
+                betas["the same with the 528 pairs with demand for n²"],"A conjecture; the remaining 3 % would need a λ_max 1.4 % above the largest mean rate.",
             Reported(
                 _PLACE,
                 "C",

@@ -22,8 +22,8 @@ __all__ = ["reproduction"]
 
 _INTRODUCTION = (
     (
-        "The paper's figures are images that its text does not spell out: of Figure 2 only the final gap, about 2 %, is "
-        "given in words, of Figure 3 only the order of the curves. Where the paper's text cannot be followed to the "
+        "The paper's figures are images that its text does not spell out: of Figure 2 only the final gap, about 2 %, "
+        "is given in words, of Figure 3 only the order of the curves. Where the paper's text cannot be followed to the "
         "letter, and why, is derived in the [notes on the paper](paper-notes.md)."
     ),
     (
