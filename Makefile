@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 
 SANITIZED := build/sanitized/privroute
-BENCHMARKS := $(filter-out benchmarks/networks.py,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/flow_mechanisms.py,$(wildcard benchmarks/*.py))
 
 .PHONY: demo test lint sanitize bench docs clean
 

@@ -3,13 +3,16 @@
 Days are simulated around a network's published demand (fixed seed), the noise is seeded: the median over ten draws is
 printed, against the optimum of the same days' mean and against that of the generating demand. Beside it stands what
 needs no data at all: free-flow paths, the optimum of uniform demand, and that of a gravity model that knows the zones'
-sizes, the total and the mean trip, as public statistics would tell.
+sizes, the total and the mean trip, as public statistics would tell. On Sioux Falls `minimiser` and `sgd` too, see
+flow_mechanisms.py: with the optimum of the public demand that they start from beside them, and the price of privacy in
+the paper's sense, after against before the noise.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import flow_mechanisms
 import numpy as np
 from networks import NAMES, arguments, finish, load, say
 
@@ -52,6 +55,8 @@ def measure(name: str, draws: int, quiet: bool) -> dict[str, float]:
     for key, policy in rows.items():
         row[f"no_data_{key}"] = same_days.percent(policy)
         say(quiet, f"{name} without data, {key}: {row[f'no_data_{key}']:.2e} %")
+    if name == "SiouxFalls":
+        row |= flow_mechanisms.measure(scenario, history, draws, lambda text: say(quiet, f"{name} {text}"))
     return row
 
 

@@ -79,6 +79,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "sioux_falls",
         "solve_equilibrium",
         "solve_optimum",
+        "theory",
         "to_networkx",
         "total_travel_time",
         "travel_times",
@@ -109,3 +110,9 @@ def test_sioux_falls_needs_only_numpy_and_never_the_private_side() -> None:
     loaded = loaded_after("import privroute; privroute.sioux_falls()")
     assert not {name for name in loaded if name.partition(".")[0] in HEAVY}
     assert not {name for name in loaded if name.startswith("privroute.history")}
+
+
+def test_the_theorems_need_neither_noise_nor_histories() -> None:
+    loaded = loaded_after("import privroute; privroute.theory")
+    assert not {name for name in loaded if name.partition(".")[0] in HEAVY}
+    assert not {name for name in loaded if name.startswith(("privroute.history", "privroute.privacy"))}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from privroute.history.daily_od import read_daily_od
     from privroute.history.demand_history import DemandHistory
     from privroute.history.simulate import simulate_days
+    from privroute.mechanism import theory
     from privroute.mechanism.gravity import gravity_demand
     from privroute.mechanism.learn import learn
     from privroute.mechanism.options import Counts, Daily, Minimiser, Sgd
@@ -87,6 +88,7 @@ __all__ = [
     "sioux_falls",
     "solve_equilibrium",
     "solve_optimum",
+    "theory",
     "to_networkx",
     "total_travel_time",
     "travel_times",
@@ -138,6 +140,7 @@ _HOME = {
     "sioux_falls": "network.sioux_falls",
     "solve_equilibrium": "flows.optimum",
     "solve_optimum": "flows.optimum",
+    "theory": "mechanism.theory",
     "to_networkx": "network.networkx_graph",
     "total_travel_time": "policy.travel_time",
     "travel_times": "policy.travel_time",
@@ -152,7 +155,8 @@ def __getattr__(name: str) -> object:
         return metadata.version("privroute")
     if name not in _HOME:
         raise AttributeError(f"module 'privroute' has no attribute {name!r}")
-    return getattr(import_module(f"privroute.{_HOME[name]}"), name)
+    home = import_module(f"privroute.{_HOME[name]}")
+    return home if name == "theory" else getattr(home, name)  # of the paper's theorems there is a whole module
 
 
 def __dir__() -> list[str]:

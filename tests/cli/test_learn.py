@@ -19,7 +19,12 @@ def unmarked(text: str) -> bool:
 
 @pytest.mark.parametrize(
     ("options", "name"),
-    [((), "counts"), (("--mechanism", "daily"), "daily"), (("--mechanism", "daily", "--window", 2), "daily")],
+    [
+        ((), "counts"),
+        (("--mechanism", "daily"), "daily"),
+        (("--mechanism", "daily", "--window", 2), "daily"),
+        (("--mechanism", "minimiser", "--alpha", 500), "minimiser"),
+    ],
 )
 def test_a_history_becomes_a_private_release(
     daily_csv: Path, tmp_path: Path, options: tuple[object, ...], name: str
@@ -143,3 +148,55 @@ def test_a_header_of_private_names_is_not_shown(tmp_path: Path) -> None:
     private = tmp_path / "daily.csv"
     private.write_text("MARK8271,b\n1,2\n")
     assert "8271" not in refused(*BASE, "--history", private, *DATES, *PROMISE, "--out", tmp_path / "out")
+
+
+@pytest.fixture
+def public_csv(tmp_path: Path) -> Path:
+    path = tmp_path / "public.csv"
+    path.write_text("origin,destination,trips\n" + "".join(f"{zone},{zone % 24 + 1},60\n" for zone in range(1, 25)))
+    return path
+
+
+def test_the_papers_algorithm_takes_its_public_demand_from_a_file(
+    daily_csv: Path, public_csv: Path, tmp_path: Path
+) -> None:
+    arguments = (*BASE, "--history", daily_csv, *DATES, *PROMISE, "--mechanism", "sgd", "--alpha", 5)
+    done = run(*arguments, "--public-demand", public_csv, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    certificate = pr.load_release(tmp_path / "out").certificate
+    assert certificate.private
+    assert certificate.mechanism == "sgd"
+    told = run("inspect", tmp_path / "out").out
+    assert "share of each link" in " ".join(told.split())
+
+
+def test_constants_of_the_paper_have_to_be_asked_for_twice_and_are_said_loudly(
+    daily_csv: Path, public_csv: Path, tmp_path: Path
+) -> None:
+    mechanism = ("--mechanism", "sgd", "--alpha", 5, "--public-demand", public_csv, "--constants", "paper")
+    arguments = (*BASE, "--history", daily_csv, *DATES, *PROMISE, *mechanism, "--out", tmp_path / "out")
+    assert "NOT PRIVATE" in refused(*arguments)
+    done = run(*arguments, "--allow-not-private")
+    assert done.code == 0, done.err
+    assert "NOT PRIVATE" in done.err
+    assert not pr.load_release(tmp_path / "out").certificate.private
+    assert "bounded demand" in " ".join(run("inspect", tmp_path / "out").out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--mechanism", "minimiser"), "needs --alpha"),
+        (("--mechanism", "sgd", "--alpha", 5), "needs --public-demand"),
+        (("--alpha", 5), "--alpha belongs to"),
+        (("--mechanism", "daily", "--ceiling", 5), "--ceiling belongs to"),
+        (("--mechanism", "minimiser", "--alpha", -5), "alpha is -5"),
+        (("--mechanism", "minimiser", "--alpha", 5, "--ceiling", 0.5), "ceiling is 0.5"),
+        (("--mechanism", "minimiser", "--alpha", 1e-9), "choose a larger tolerance or alpha"),
+    ],
+)
+def test_options_of_noise_on_flows_are_checked_before_the_private_file_is_opened(
+    options: tuple[object, ...], says: str, tmp_path: Path
+) -> None:
+    told = refused(*BASE, "--history", tmp_path / "none.csv", *DATES, *PROMISE, *options, "--out", tmp_path / "out")
+    assert says in " ".join(told.split())

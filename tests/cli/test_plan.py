@@ -41,6 +41,16 @@ def test_the_same_seed_gives_the_same_plan() -> None:
     assert first != third
 
 
+@pytest.mark.parametrize("mechanism", ["minimiser", "sgd"])
+def test_noise_on_flows_is_planned_with_the_prior_as_public_demand(mechanism: str) -> None:
+    quick = ("--days", 5, "--epsilons", "1", "--draws", 1, "--alpha", 500)
+    done = run("plan", "--network", "sioux-falls", "--mechanism", mechanism, *quick)
+    assert done.code == 0, done.err
+    assert f"the optimum: {mechanism}" in done.text
+    assert "a share" in done.out
+    assert "--alpha belongs to" in refused("plan", "--network", "sioux-falls", *quick)
+
+
 def test_zone_sizes_stand_in_for_a_demand(tmp_path: Path) -> None:
     sizes = sizes_csv(tmp_path / "sizes.csv")
     done = run("plan", "--network", "sioux-falls", "--zone-sizes", sizes, "--trips-per-hour", 300_000, *QUICK)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import privroute as pr
+from privroute import theory
 from privroute.errors import DemandError, GuaranteeError, InputError, NetworkError
 from privroute.flows.unit_flows import gradient
-from privroute.mechanism import theory
 from privroute.mechanism.theory import Constants
 
 ALPHA, RATE = 3.0, 2.0
@@ -296,6 +296,11 @@ def test_no_rule_is_right_more_often_than_the_limit_and_one_reaches_it(epsilon: 
     assert limit <= odds / (1 + odds) + delta + 1e-12
     assert theory.accuracy_limit(1e4, 1e-6) == pytest.approx(1.0)
     assert theory.least_delta(limit, 1 - limit, epsilon) == pytest.approx(delta, abs=1e-12)
+
+
+def test_the_theorems_are_a_documented_public_module() -> None:
+    assert pr.theory.__name__ == "privroute.mechanism.theory"
+    assert all(getattr(theory, name).__doc__ for name in theory.__all__)
 
 
 def test_numbers_that_make_no_sense_are_refused() -> None:

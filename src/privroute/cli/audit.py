@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import privroute as pr
-from privroute.cli import inputs
+from privroute.cli.mechanisms import MechanismName
 from privroute.cli.terminal import bar, chance, line, say, say_json, table, warn
 
 if TYPE_CHECKING:
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 _ATTACKED_DAYS = 50
+_ATTACKED_ALPHA = 400 / 60  # vehicle-minutes per minute, of mechanisms that need it
 _CALIBRATION = 100
 _SEED = 1  # of the days around the trip and of the coins; the noise of the releases has no seed
 
 
 def audit(
-    mechanism: Annotated[inputs.MechanismName, typer.Option(help="The mechanism to test.")] = "counts",
+    mechanism: Annotated[MechanismName, typer.Option(help="The mechanism to test.")] = "counts",
     attack: Annotated[
         bool, typer.Option("--attack", help="Instead: look for one rare trip in published flows and in releases.")
     ] = False,
@@ -47,16 +48,20 @@ def audit(
     """
     if attack:
         promise = pr.Guarantee(epsilon=0.1 if epsilon is None else epsilon, delta=delta)
-        _attack(mechanism, promise, runs or 1000, false_alarm, as_json=as_json)
+        trials = runs or 1000
+        _attack(mechanism, promise, trials + trials % 2, false_alarm, as_json=as_json)
         return
     from privroute.evaluate.audit import audit as run_audit  # noqa: PLC0415 - the private side
+    from privroute.evaluate.audit import worst_case  # noqa: PLC0415
 
     runs = runs or 2000
     promise = pr.Guarantee(epsilon=4.0 if epsilon is None else epsilon, delta=delta)
+    chosen, data = worst_case(mechanism)
     with bar(f"Releasing with {mechanism}", runs) as done:
         found = run_audit(
-            lambda network, history: pr.learn(network, history, promise, mechanism),
+            lambda network, history: pr.learn(network, history, promise, chosen),
             promise,
+            data=data,
             runs=runs,
             false_alarm=false_alarm,
             progress=done,
@@ -86,30 +91,37 @@ def audit(
     line("Passed: nothing contradicts the promise.", style="bold green")
     say(
         "One data set has a single trip between two zones that nobody else travels between, the other one has not; "
-        "whoever looks at the released count of that pair tells them apart no better than promised. A test like this "
-        "finds gross faults, such as too little noise; it cannot prove that there are none, and its bound is far below "
-        "the truth where runs are few. The proof is in docs/proofs."
+        "whoever looks at the released count of that pair, or at its released routes, tells them apart no better than "
+        "promised. A test like this finds gross faults, such as too little noise; it cannot prove that there are none, "
+        "and its bound is far below the truth where runs are few. The proof is in docs/proofs."
     )
 
 
-def _attack(
-    mechanism: inputs.MechanismName, promise: pr.Guarantee, trials: int, alarm: float, *, as_json: bool
-) -> None:
-    from privroute.evaluate.attack import NoNoise, attack_flows, attack_releases, rare_trip  # noqa: PLC0415
-    from privroute.mechanism.learn import learn_with_noise  # noqa: PLC0415 - the private side
+def _attack(mechanism: MechanismName, promise: pr.Guarantee, trials: int, alarm: float, *, as_json: bool) -> None:
+    from privroute.evaluate.attack import (  # noqa: PLC0415 - the private side
+        answer_without_noise,
+        attack_flows,
+        attack_releases,
+        rare_trip,
+    )
 
     scenario = pr.sioux_falls()
     network = scenario.network
     history = pr.simulate_days(scenario.demand, days=_ATTACKED_DAYS, seed=_SEED)
     case = rare_trip(history, pair=0)
+    on_flows: dict[str, pr.Minimiser | pr.Sgd] = {
+        "minimiser": pr.Minimiser(alpha=_ATTACKED_ALPHA),
+        "sgd": pr.Sgd(public_demand=scenario.demand, alpha=_ATTACKED_ALPHA),
+    }
     with bar("Looking for a trip in published flows", trials) as done:
         found = [*attack_flows(network, history, trials=trials, false_alarm=alarm, seed=_SEED, progress=done)]
     for name, promised in (("none", None), (mechanism, promise)):
+        chosen: str | pr.Minimiser | pr.Sgd = on_flows.get(name, name)
         with bar(f"Looking for a trip in releases of {name}", trials + 2 * _CALIBRATION) as done:
             found.append(
                 attack_releases(
-                    partial(pr.learn, network, guarantee=promised, mechanism=name),
-                    partial(learn_with_noise, network, guarantee=promised, mechanism=name, noise=NoNoise()),
+                    partial(pr.learn, network, guarantee=promised, mechanism=chosen),
+                    partial(answer_without_noise, network, guarantee=promised, mechanism=chosen),
                     case,
                     promised,
                     trials=trials,

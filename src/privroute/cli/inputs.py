@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -29,7 +29,6 @@ __all__ = [
     "LastDayOption",
     "LatencyOption",
     "MatrixOption",
-    "MechanismName",
     "NetworkOption",
     "NodesOption",
     "PeriodOption",
@@ -44,7 +43,6 @@ __all__ = [
 ]
 
 BUILT_IN = "sioux-falls"
-MechanismName = Literal["counts", "daily"]
 
 NetworkOption = Annotated[
     str,

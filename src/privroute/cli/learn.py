@@ -8,9 +8,10 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.inspect_release import routes_in_words
+from privroute.cli.mechanisms import AlphaOption, CeilingOption, ConstantsOption, chosen_mechanism
 from privroute.cli.output import check_release_place
 from privroute.cli.terminal import line, on_terminal, say, warn
-from privroute.errors import GuaranteeError, InputError
+from privroute.errors import GuaranteeError
 from privroute.network.checks import check_period
 from privroute.network.demand import check_expansion
 
@@ -32,11 +33,21 @@ def learn(
     period_min: inputs.PeriodOption = 60.0,
     expansion: inputs.ExpansionOption = 1.0,
     mechanism: Annotated[
-        Literal["counts", "daily", "none"],
-        typer.Option(help="Noise on the sum over the days, on every day, or none (NOT PRIVATE)."),
+        Literal["counts", "daily", "minimiser", "sgd", "none"],
+        typer.Option(
+            help="Noise on the sum over the days, on every day, on the best routes themselves (minimiser), on the "
+            "paper's gradient descent (sgd), or none (NOT PRIVATE)."
+        ),
     ] = "counts",
     window: Annotated[
         int | None, typer.Option(min=1, help="For daily: use only the last so many days. Default: all.")
+    ] = None,
+    alpha: AlphaOption = None,
+    ceiling: CeilingOption = None,
+    constants: ConstantsOption = None,
+    public_demand: Annotated[
+        Path | None,
+        typer.Option(help="For sgd: a PUBLIC demand, TNTP trips (.tntp), CSV (.csv) or Open Matrix (.omx), per hour."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is there.")] = False,
     allow_not_private: Annotated[
@@ -56,7 +67,11 @@ def learn(
     dates = inputs.check_dates(first, last)
     days = (dates[1] - dates[0]).days + 1
     guarantee = _guarantee(mechanism, epsilon, delta, allow_not_private=allow_not_private)
-    chosen = _mechanism(mechanism, window, days)
+    if constants == "paper" and not allow_not_private:
+        raise GuaranteeError(
+            "--constants paper is NOT PRIVATE and nothing was read; add --allow-not-private if the release will not be "
+            "published"
+        )
     with inputs.spoken_as_options():
         check_period(period_min)
         check_expansion(expansion)
@@ -64,6 +79,19 @@ def learn(
     roads, _ = inputs.read_network(network, nodes=nodes, latency=latency, factor=factor, time_unit=time_unit)
     with inputs.spoken_as_options():
         pairs = pr.Pairs.of_zones(roads, on_unreachable=on_unreachable)
+    chosen = chosen_mechanism(
+        mechanism,
+        days=days,
+        window=window,
+        alpha=alpha,
+        ceiling=ceiling,
+        constants=constants,
+        public_demand=None
+        if public_demand is None
+        else inputs.read_public_demand(public_demand, roads, on_unreachable=on_unreachable),
+    )
+    if guarantee is not None:
+        _check_promise(roads, pairs, guarantee, chosen, days, period_min, expansion)
     line(f"{roads}, {len(pairs):,} pairs, {days:,} days of {period_min:g} minutes")
 
     data = pr.read_daily_od(
@@ -75,8 +103,9 @@ def learn(
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
 
     line(f"Released: {out}", style="bold")
-    if guarantee is None:
-        warn("NOT PRIVATE: no noise was added. This release is for comparison only; do not publish it.")
+    if guarantee is None or not release.certificate.private:
+        why = "no noise was added" if guarantee is None else "the paper's proof does not hold here"
+        warn(f"NOT PRIVATE: {why}. This release is for comparison only; do not publish it.")
         return
     say(
         f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one trip; {routes_in_words(release.policy)}. "
@@ -88,10 +117,7 @@ def learn(
 def _guarantee(
     mechanism: str, epsilon: float | None, delta: float | None, *, allow_not_private: bool
 ) -> pr.Guarantee | None:
-    """The guarantee, checked, with noise that can be drawn; None only where that was asked for twice."""
-    from privroute.privacy.calibration import gaussian_scale  # noqa: PLC0415 - the private side
-    from privroute.privacy.sensitivity import summed_counts_sensitivity  # noqa: PLC0415
-
+    """The guarantee, checked; None only where that was asked for twice."""
     if mechanism == "none":
         if epsilon is not None or delta is not None:
             raise GuaranteeError("--mechanism none adds no noise, so it has no --epsilon and no --delta")
@@ -108,15 +134,23 @@ def _guarantee(
     guarantee = pr.Guarantee(epsilon=epsilon, delta=delta)
     if guarantee.delta > _USUAL_DELTA:
         warn(f"delta {guarantee.delta:g} is large: events rarer than that are not protected at all; 1e-6 is usual.")
-    gaussian_scale(guarantee.epsilon, guarantee.delta, summed_counts_sensitivity(guarantee))
     return guarantee
 
 
-def _mechanism(name: str, window: int | None, days: int) -> "str | pr.Daily":
-    if window is None:
-        return name
-    if name != "daily":
-        raise InputError("--window belongs to --mechanism daily; leave it out, or choose that")
-    if window > days:
-        raise InputError(f"--window is {window:,} days where --from and --to span {days:,}")
-    return pr.Daily(window=window)
+def _check_promise(
+    roads: pr.Network,
+    pairs: pr.Pairs,
+    guarantee: pr.Guarantee,
+    chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
+    days: int,
+    period_min: float,
+    expansion: float,
+) -> None:
+    """Whatever the proof excludes is refused here, while nothing private is open."""
+    from privroute.history.frame import Frame  # noqa: PLC0415 - the private side
+    from privroute.mechanism.learn import steps_of  # noqa: PLC0415
+    from privroute.mechanism.options import as_mechanism  # noqa: PLC0415
+
+    mechanism = as_mechanism(chosen)
+    frame = Frame(pairs, days, period_min, expansion, None, simulated=False)
+    steps_of(mechanism).promise(roads, frame, guarantee, mechanism)

@@ -7,6 +7,7 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
+from privroute.cli.mechanisms import AlphaOption, CeilingOption, MechanismName, chosen_mechanism
 from privroute.cli.terminal import bar, heading, line, percent, say, table
 from privroute.errors import InputError
 from privroute.network.pairs import OnUnreachable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 _GOOD_PERCENT = 0.1
+_ON_FLOWS = ("minimiser", "sgd")
 
 
 def plan(
@@ -38,7 +40,11 @@ def plan(
     epsilons: Annotated[
         str | None, typer.Option(metavar="LIST", help="Which to try, like 0.01,0.1,1. Default: from 0.001 to 10.")
     ] = None,
-    mechanism: Annotated[inputs.MechanismName, typer.Option(help="How the data would be used.")] = "counts",
+    mechanism: Annotated[
+        MechanismName, typer.Option(help="How the data would be used; sgd takes the prior as its public demand.")
+    ] = "counts",
+    alpha: AlphaOption = None,
+    ceiling: CeilingOption = None,
     draws: Annotated[int, typer.Option(min=1, max=1000, help="Simulated histories for each epsilon.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same plan.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder for plan.csv, plan.json and plan.png.")] = None,
@@ -72,6 +78,9 @@ def plan(
         usual = _gravity(roads, zone_sizes, trips_per_hour, on_unreachable)
     if usual is None:
         raise InputError("a plan needs a public demand: give --prior, or --zone-sizes with --trips-per-hour")
+    chosen = chosen_mechanism(
+        mechanism, days=days, alpha=alpha, ceiling=ceiling, public_demand=usual if mechanism == "sgd" else None
+    )
     with bar("Learning from simulated days", draws * (len(set(wanted)) + 1)) as done, inputs.spoken_as_options():
         found = make_plan(
             roads,
@@ -81,7 +90,7 @@ def plan(
             expansion=expansion,
             delta=1e-6 if delta is None else delta,
             epsilons=wanted,
-            mechanism=mechanism,
+            mechanism=chosen,
             draws=draws,
             seed=seed,
             prior_is_gravity=zone_sizes is not None,
@@ -117,7 +126,13 @@ def _show(found: "Plan", roads: pr.Network) -> None:
     )
     table(
         f"Expected travel time above the optimum: {found.mechanism}, delta {found.delta:g}",
-        ["epsilon", "noise on\na count", "median", "lowest", "highest"],
+        [
+            "epsilon",
+            f"noise on\n{'a share' if found.mechanism in _ON_FLOWS else 'a count'}",
+            "median",
+            "lowest",
+            "highest",
+        ],
         [
             *(
                 (

@@ -1,22 +1,23 @@
 """The attack of the paper's Theorem 1, which tells whether one rare trip was in the data.
 
-Neighbours differ in one request from o to d, and a fair coin decides which of them is published from. The adversary
-knows everything but the coin: network, pairs, days, all other trips and the mechanism. Against flows the rule is the
-theorem's. Whatever solves the standard problem conserves flow at d but for the trips that begin or end there, so
+Neighbours differ in one request from o to d, and a fair coin decides which of them is published from: half of the
+trials have the trip, in random order. The adversary knows everything but the coin: network, pairs, days, all other
+trips and the mechanism. Against flows the rule is the theorem's. Whatever solves the standard problem conserves flow at
+d but for the trips that begin or end there, so
 
     (net flow into d  −  what the known trips bring)  /  (what one request brings)
 
 is 0 without the trip and 1 with it, to rounding. If nobody else travels to or from d the known part is zero, and the
 adversary needs to know nothing else at all.
 
-Against a release the same adversary runs the mechanism without its noise on both neighbours D and D', and looks at
-where the release lies on the line between the two answers,
+Against a release the same adversary computes what the mechanism answers for both neighbours D and D' before it adds
+noise, q(D) and q(D'), and looks at how far the release lies in the direction from one to the other,
 
-    ⟨φ(release) − φ(D), φ(D') − φ(D)⟩ / ‖φ(D') − φ(D)‖²,
+    ⟨φ(release), q(D') − q(D)⟩ / ‖q(D') − q(D)‖,
 
-φ being the released counts or, where there are none, the unit flows of the policy. For Gaussian noise on φ the
-likelihood ratio rises along this line, so no rule does better. What happens after the noise, such as a projection,
-may shift it: the threshold is calibrated on releases that the adversary makes by itself.
+φ being the released counts or, where there are none, the unit flows of the policy. For Gaussian noise on q the
+likelihood ratio rises in this direction, so no rule does better while φ = q + noise, as for counts. What follows the
+noise, such as a projection, shifts φ: the threshold is calibrated on releases that the adversary makes by itself.
 
 (epsilon, delta)-privacy caps how often any rule is right at (e^epsilon + delta)/(1 + e^epsilon).
 """
@@ -31,7 +32,9 @@ import numpy as np
 from privroute.errors import InputError
 from privroute.evaluate.audit import clopper_pearson
 from privroute.flows.optimum import solve_optimum
+from privroute.flows.unit_flows import unit_flows_of
 from privroute.history.demand_history import DemandHistory
+from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.theory import accuracy_limit, least_delta
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.flows.optimum import Solution
+    from privroute.mechanism.options import Mechanism
     from privroute.network.demand import Demand
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
@@ -47,7 +51,15 @@ if TYPE_CHECKING:
     from privroute.release.guarantee import Guarantee
     from privroute.release.release import Release
 
-__all__ = ["Attack", "Neighbours", "NoNoise", "attack_flows", "attack_releases", "net_inflow", "rare_trip"]
+__all__ = [
+    "Attack",
+    "Neighbours",
+    "answer_without_noise",
+    "attack_flows",
+    "attack_releases",
+    "net_inflow",
+    "rare_trip",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +80,8 @@ class Attack:
 
     published : what it saw
     present : (trials,) whether the trip was in the data
-    evidence : (trials,) what the adversary computed: 0 is what the data without the trip give, 1 those with it
+    evidence : (trials,) what the adversary computed; larger values speak for the trip. Of published flows it is 0
+        without the trip and 1 with it, of released counts the count of the trip's pair
     threshold : from here on the adversary says that the trip was there
     limit : how often a rule can be right if the guarantee holds; None where nothing was promised
     false_alarm : each confidence limit is wrong with at most this probability
@@ -83,7 +96,7 @@ class Attack:
 
     @property
     def trials(self) -> int:
-        """How many coins were tossed."""
+        """How often the adversary was asked."""
         return self.present.size
 
     @property
@@ -98,7 +111,10 @@ class Attack:
 
     @property
     def confidence(self) -> tuple[float, float]:
-        """Clopper and Pearson's lower and upper limit of the accuracy."""
+        """Clopper and Pearson's lower and upper limit of the accuracy.
+
+        With a fixed half of the trials each, hits spread less than a binomial count of the same mean (Hoeffding 1956).
+        """
         return clopper_pearson(self.hits, self.trials, self.false_alarm)
 
     @property
@@ -151,17 +167,38 @@ class Attack:
         }
 
 
-class NoNoise:
-    """No noise at all, for an adversary that runs a mechanism by itself; certificates made with it say not private."""
+class _Overheard:
+    """Noise that is none, and remembers what it was given, for an adversary that runs a mechanism by itself."""
+
+    def __init__(self) -> None:
+        self.values: list[NDArray[np.int64]] = []
 
     @property
     def kind(self) -> NoiseKind:
-        """As for everything that OpenDP did not draw."""
+        """As for everything that OpenDP did not draw: not private."""
         return "seeded"
 
-    def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:  # noqa: ARG002 - Noise
+    def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:  # noqa: ARG002 - no noise
         """Return a copy of the values."""
+        self.values.append(values.copy())
         return values.copy()
+
+
+def answer_without_noise(
+    network: Network, history: DemandHistory, guarantee: Guarantee | None, mechanism: str | Mechanism
+) -> NDArray[np.float64]:
+    """What a mechanism would release of a history if it added no noise, one entry for each entry that is looked at.
+
+    Counts are released as they are with their noise. Flows are projected after it, and may be pushed onto fastest paths
+    where both neighbours look the same: of them the adversary takes what the noise would have been added to.
+    """
+    overheard = _Overheard()
+    release = learn_with_noise(network, history, guarantee, mechanism, overheard)
+    shown = _seen(release)
+    if release.noisy_counts is None and overheard.values:
+        before = np.concatenate(overheard.values).astype(np.float64)
+        return before if before.size == shown.size else shown
+    return shown
 
 
 def rare_trip(history: DemandHistory, pair: int, *, day: int = 0, rare: bool = True) -> Neighbours:
@@ -201,13 +238,13 @@ def attack_flows(
     """Attack published flows of the days' mean demand: once those of every pair, once the total flow of each link only.
 
     history : simulated or public, the traffic around the trip
-    trials : each takes another pair and day, tosses a coin, and solves
+    trials : an even number; each takes another pair and day
     rare : see `rare_trip`
     solve : whatever routes a demand; Theorem 1 holds for every feasible solution, e.g. solve_equilibrium
     """
     _check(trials, false_alarm, seed)
     chance = np.random.default_rng(seed)
-    present = chance.random(trials) < 0.5  # noqa: PLR2004 - a fair coin
+    present = _coins(chance, trials)
     seen = np.empty((2, trials))
     one = history.expansion / (history.days * history.period_min)  # what one request adds to the mean, per minute
     for trial in range(trials):
@@ -234,7 +271,7 @@ def attack_flows(
 
 def attack_releases(
     learn: Callable[[DemandHistory], Release],
-    imitate: Callable[[DemandHistory], Release],
+    answer: Callable[[DemandHistory], NDArray[np.float64]],
     case: Neighbours,
     guarantee: Guarantee | None,
     *,
@@ -244,34 +281,35 @@ def attack_releases(
     seed: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Attack:
-    """Attack releases of the neighbours `case` by the best linear rule.
+    """Attack releases of the neighbours `case` in the direction between their answers without noise.
 
     learn : the curator, e.g. lambda h: privroute.learn(network, h, guarantee); its noise is what is attacked
-    imitate : the same without noise, e.g. with `learn_with_noise` and `NoNoise()`; gives the adversary its direction
+    answer : what the adversary computes of a history by itself, e.g. `answer_without_noise` of the same mechanism:
+        (pairs,) counts, or the unit flows of all pairs in one row where the release has no counts
     guarantee : what is promised, None where nothing is
+    trials : an even number of releases to be judged
     calibration : releases of each neighbour that the adversary makes to set its threshold, apart from the trials
     progress : called with the number of releases made, of trials + 2 · calibration
     """
     _check(trials, false_alarm, seed)
     if calibration < 1:
         raise InputError(f"calibration is {calibration}; pass at least 1 release of each data set")
-    without = _features(imitate(case.without))
-    direction = _features(imitate(case.with_one)) - without
-    length = float(direction @ direction)
+    direction = answer(case.with_one) - answer(case.without)
+    length = float(np.linalg.norm(direction))
     if length > 0:  # else the trip changes nothing, even without noise, and every answer is a guess
         direction /= length
     done = 0
 
     def evidence(history: DemandHistory) -> float:
         nonlocal done
-        value = float((_features(learn(history)) - without) @ direction)
+        value = float(_seen(learn(history)) @ direction)
         done += 1
         if progress is not None:
             progress(done)
         return value
 
     own = np.array([[evidence(history) for history in (case.without, case.with_one)] for _ in range(calibration)])
-    present = np.random.default_rng(seed).random(trials) < 0.5  # noqa: PLR2004 - a fair coin
+    present = _coins(np.random.default_rng(seed), trials)
     seen = np.array([evidence(case.with_one if here else case.without) for here in present])
     return Attack(
         "release",
@@ -283,16 +321,11 @@ def attack_releases(
     )
 
 
-def _features(release: Release) -> NDArray[np.float64]:
-    """What the noise was added to, as far as the release shows it: counts, else the unit flows of all pairs."""
+def _seen(release: Release) -> NDArray[np.float64]:
+    """What the adversary looks at: the released counts, else the unit flows of all pairs in one row."""
     if release.noisy_counts is not None:
         return release.noisy_counts.astype(np.float64)
-    policy = release.policy
-    pair = np.repeat(np.arange(len(policy.pairs)), np.diff(policy.pair_start))
-    steps = np.diff(policy.path_start)
-    place = np.repeat(pair, steps) * policy.network.links + policy.links
-    weight = np.repeat(policy.probability, steps)
-    return np.asarray(np.bincount(place, weight, len(policy.pairs) * policy.network.links), dtype=np.float64)
+    return unit_flows_of(release.policy).ravel()
 
 
 def _unit_flow(policy: RoutingPolicy, pair: int) -> NDArray[np.float64]:
@@ -304,6 +337,11 @@ def _net_arrivals(demand: Demand, node: int) -> float:
     """Trips that end at a node minus trips that start there, per minute."""
     ends = demand.rate_per_min[demand.pairs.destination == node].sum()
     return float(ends - demand.rate_per_min[demand.pairs.origin == node].sum())
+
+
+def _coins(chance: np.random.Generator, trials: int) -> NDArray[np.bool_]:
+    """As many trials with the trip as without it, so that no rule gains by always saying the same."""
+    return np.asarray(chance.permutation(np.arange(trials) % 2 == 0))
 
 
 def _with_counts(history: DemandHistory, counts: NDArray[np.int64]) -> DemandHistory:
@@ -318,8 +356,10 @@ def _with_counts(history: DemandHistory, counts: NDArray[np.int64]) -> DemandHis
 
 
 def _check(trials: int, false_alarm: float, seed: int) -> None:
-    for name, value, least in (("trials", trials, 1), ("seed", seed, 0)):
+    for name, value, least in (("trials", trials, 2), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(f"{name} is {value!r}; pass a whole number of at least {least}")
+    if trials % 2:
+        raise InputError(f"trials is {trials}; pass an even number, half of them have the trip")
     if not 0 < false_alarm < 1:
         raise InputError(f"false_alarm is {false_alarm}; pass a probability between 0 and 1, for instance 0.001")

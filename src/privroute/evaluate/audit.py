@@ -20,6 +20,8 @@ import numpy as np
 
 from privroute.errors import InputError
 from privroute.history.demand_history import DemandHistory
+from privroute.mechanism.options import Minimiser, Sgd
+from privroute.network.demand import Demand
 from privroute.network.latency import Latency
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
@@ -29,10 +31,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from privroute.mechanism.options import Mechanism
     from privroute.release.guarantee import Guarantee
     from privroute.release.release import Release
 
-__all__ = ["Audit", "audit", "clopper_pearson", "epsilon_lower_bound", "neighbours"]
+__all__ = [
+    "Audit",
+    "audit",
+    "clopper_pearson",
+    "epsilon_lower_bound",
+    "neighbours",
+    "neighbours_for_flows",
+    "worst_case",
+]
 
 
 _FEWEST_RUNS = 50
@@ -67,10 +78,36 @@ def neighbours() -> tuple[Network, DemandHistory, DemandHistory]:
     return network, without, with_one
 
 
+def neighbours_for_flows() -> tuple[Network, DemandHistory, DemandHistory]:
+    """The same for noise on unit flows: of ten roads one is long, and a request moves its pair away from that one.
+
+    Nothing else moves, so the distance is nearly the sensitivity that is proved.
+    """
+    roads = 10
+    latency = Latency.affine([0.1] + [1e-5] * roads, 1e9)
+    network = Network([0] * roads + [1], [1] * roads + [0], latency, ["home", "work"])
+    pairs = Pairs([0, 1], [1, 0])
+    without = DemandHistory(pairs, [[0, 7], [0, 9]], period_min=60)
+    with_one = DemandHistory(pairs, [[0, 7], [1, 9]], period_min=60)
+    return network, without, with_one
+
+
+def worst_case(mechanism: str) -> tuple[str | Mechanism, tuple[Network, DemandHistory, DemandHistory]]:
+    """A mechanism with options under which its proof leaves least room, and neighbours for it."""
+    if mechanism not in ("minimiser", "sgd"):
+        return mechanism, neighbours()
+    data = neighbours_for_flows()
+    if mechanism == "minimiser":
+        return Minimiser(alpha=1.0, ceiling=1.01, tilt=0.0, tolerance=1e-7), data
+    nobody = Demand(data[1].pairs, np.zeros(len(data[1].pairs)))
+    return Sgd(public_demand=nobody, alpha=1.0, tilt=0.0), data
+
+
 def audit(
     learn: Callable[[Network, DemandHistory], Release],
     guarantee: Guarantee,
     *,
+    data: tuple[Network, DemandHistory, DemandHistory] | None = None,
     runs: int = 2000,
     false_alarm: float = 1e-3,
     progress: Callable[[int], object] | None = None,
@@ -78,13 +115,14 @@ def audit(
     """Bound epsilon from below by `runs` releases of each neighbour, a quarter of them to choose the threshold.
 
     learn : makes a release of a network and a history, e.g. lambda n, h: privroute.learn(n, h, guarantee)
+    data : a network and two neighbours on it; default: `neighbours`
     progress : called with the number of pairs of releases made
     """
     if runs < _FEWEST_RUNS:
         raise InputError(f"runs is {runs}; an audit needs at least {_FEWEST_RUNS}")
     if not 0 < false_alarm < 1:
         raise InputError(f"false_alarm is {false_alarm}; pass a probability between 0 and 1, for instance 0.001")
-    network, without, with_one = neighbours()
+    network, without, with_one = neighbours() if data is None else data
     seen = np.empty((2, runs))
     for run in range(runs):
         for row, history in zip(seen, (without, with_one), strict=True):
@@ -154,7 +192,7 @@ def _best_threshold(
 
 
 def _statistic(release: Release) -> float:
-    """What an adversary looks at: the released count of the rare pair, or else how its traffic is split."""
+    """What an adversary looks at: the released count of the rare pair, or else how short its routes are."""
     if release.noisy_counts is not None:
         return float(release.noisy_counts[0])
-    return float(release.policy.expected(np.arange(1.0, release.network.links + 1))[0])
+    return -float(release.policy.expected(release.network.free_flow_min)[0])

@@ -16,12 +16,12 @@ import numpy as np
 from privroute.errors import InputError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline, Comparison, policies_without_data
+from privroute.history.frame import Frame
 from privroute.history.simulate import simulate_days
-from privroute.mechanism.learn import learn_with_noise
+from privroute.mechanism.learn import learn_with_noise, steps_of
 from privroute.mechanism.options import Unprotected, as_mechanism
+from privroute.network.checks import check_period
 from privroute.network.demand import Demand
-from privroute.privacy.calibration import gaussian_scale
-from privroute.privacy.sensitivity import summed_counts_sensitivity
 from privroute.release.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _LARGEST_HISTORY = 2 * 10**8
 class PlanRow:
     """What one epsilon is expected to cost.
 
-    noise_scale : standard deviation of the noise on the counts
+    noise_scale : standard deviation of the noise: on the counts, or on unit flows for "minimiser" and "sgd"
     percent : how far above the optimum of the prior, one value per draw of days and noise
     """
 
@@ -159,9 +159,12 @@ def plan(
     if isinstance(chosen, Unprotected):
         raise InputError('mechanism "none" needs no plan: it has no epsilon')
     guarantees = [Guarantee(epsilon=epsilon, delta=delta) for epsilon in sorted(set(epsilons))]
-    scales = _scales(guarantees)
+    if not guarantees:
+        raise InputError("epsilons is empty; name at least one")
     _check(prior, days, draws, seed)
     traffic = Demand(prior.pairs, prior.rate_per_min, expansion=expansion)
+    frame = Frame(prior.pairs, days, check_period(period_min), traffic.expansion, None, simulated=True)
+    scales = [_scale(network, frame, guarantee, chosen) for guarantee in guarantees]
     baseline = Baseline.of(network, prior)
     columns: list[list[float]] = [[] for _ in guarantees]
     unprotected: list[float] = []
@@ -204,19 +207,14 @@ def plan(
     )
 
 
-def _scales(guarantees: list[Guarantee]) -> list[float]:
-    if not guarantees:
-        raise InputError("epsilons is empty; name at least one")
-    scales = []
-    for guarantee in guarantees:
-        scale = gaussian_scale(guarantee.epsilon, guarantee.delta, summed_counts_sensitivity(guarantee))
-        if scale > _LARGEST_SCALE:
-            raise InputError(
-                f"epsilon {guarantee.epsilon:g} needs noise of {scale:,.0f} trips on every count, more than is "
-                "simulated; choose larger ones"
-            )
-        scales.append(scale)
-    return scales
+def _scale(network: Network, frame: Frame, guarantee: Guarantee, chosen: Mechanism) -> float:
+    scale = steps_of(chosen).promise(network, frame, guarantee, chosen).scale
+    if scale > _LARGEST_SCALE:
+        raise InputError(
+            f"epsilon {guarantee.epsilon:g} needs noise of {scale:,.0f} trips on every count, more than is "
+            "simulated; choose larger ones"
+        )
+    return scale
 
 
 def _check(prior: Demand, days: int, draws: int, seed: int) -> None:

@@ -123,7 +123,9 @@ def run(options: Options, tick: Tick) -> Result:
                 "vehicle-minutes per minute",
                 BETA,
                 "formula",
-                betas["the same with the 528 pairs with demand for n²"],"A conjecture; the remaining 3 % would need a λ_max 1.4 % above the largest mean rate.",
+                betas["the same with the 528 pairs with demand for n²"],
+                "A conjecture; the remaining 3 % would need a λ_max 1.4 % above the largest mean rate.",
+            ),
             Reported(
                 _PLACE,
                 "C",

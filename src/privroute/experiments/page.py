@@ -54,8 +54,8 @@ def page(done: Sequence[Done], options: Options, pictures: Mapping[str, bytes]) 
         f'<p class="stamp">{escape(stamp(options).replace("`", ""))}</p>',
         (
             f"<p>Of {len(theirs)} statements of the paper that are checked here with its printed constants, {true} "
-            f"hold and {len(theirs) - true} do not; each has its evidence below. The paper's figures are images that its "
-            "text does not spell out: its values are drawn beside ours where the text or a table gives them.</p>"
+            f"hold and {len(theirs) - true} do not; each has its evidence below. The paper's figures are images that "
+            "its text does not spell out: its values are drawn beside ours where the text or a table gives them.</p>"
         ),
         "<nav><ul>",
         *(

@@ -81,7 +81,7 @@ def minimise_regularised(
     for name, value in (("alpha", alpha), ("tolerance", tolerance)):
         if not (isinstance(value, int | float | np.floating) and 0 < value < math.inf):
             raise DemandError(f"{name} is {value!r}; pass a finite number greater than 0")
-    smoothness = _Smoothness(network, daily, float(alpha))
+    smoothness = _Smoothness(network, daily, float(alpha), ceiling_min)
 
     def slope_at(point: NDArray[np.float64]) -> NDArray[np.float64]:
         return gradient(network, daily, point, alpha=alpha, ceiling_min=ceiling_min)
@@ -172,17 +172,20 @@ def average_demand_errors(
 
 
 class _Smoothness:
-    """Lipschitz constant of the gradient near a point: α + max_e (1/N) Σ_k |Λ_k|² t'_e(y_ke)."""
+    """Lipschitz constant of the gradient near a point: α + max_e (1/N) Σ_k |Λ_k|² t'_e(y_ke), t' below the ceiling."""
 
-    def __init__(self, network: Network, daily: NDArray[np.float64], alpha: float) -> None:
-        network.latency.marginal_slope_bound(1.0)  # refuses curves whose slope is infinite at zero flow
+    def __init__(self, network: Network, daily: NDArray[np.float64], alpha: float, ceiling_min: ArrayLike) -> None:
+        latency = network.latency
+        latency.marginal_slope_bound(1.0)  # refuses curves whose slope is infinite at zero flow
+        finite = bool(np.all(np.isfinite(ceiling_min)))
+        self.steepest = latency.marginal_slope_bound(np.inf, ceiling_min) if finite else np.full(network.links, np.inf)
         self.network, self.alpha = network, alpha
         self.squares = np.einsum("kw,kw->k", daily, daily)
 
     def at(self, flow: NDArray[np.float64], distance: float = 0.0) -> float:
         """Constant that holds within `distance` of the unit flows with these link flows (days, links)."""
         reach = np.maximum(flow, 0.0) + distance * np.sqrt(self.squares)[:, None]
-        slopes = self.network.latency.marginal_slope(reach)
+        slopes = np.minimum(self.network.latency.marginal_slope(reach), self.steepest)
         return self.alpha + float((self.squares @ slopes / self.squares.size).max())
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from rich.console import Console
-from rich.progress import track
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from privroute.flows.projection import project
 from privroute.mechanism.steps import Published
@@ -14,7 +14,7 @@ from privroute.policy.decomposition import decompose
 from privroute.privacy.noise import add_on_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -30,11 +30,14 @@ _Item = TypeVar("_Item")
 _DRAWN_AT_ONCE = 2**16
 
 
-def counted(items: Iterable[_Item], total: int, name: str, progress: bool) -> Iterable[_Item]:
+def counted(items: Iterable[_Item], total: int, name: str, progress: bool) -> Iterator[_Item]:
     """The items, with a bar on the terminal that shows k of a public K and nothing that was measured."""
     if not progress:
-        return items
-    return track(items, name, total=total, console=Console(stderr=True), transient=True)
+        yield from items
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield from bar.track(items, total=total, description=name)
 
 
 def noisy_flows(flows: NDArray[np.float64], scale: float, noise: Noise, progress: bool) -> NDArray[np.float64]:

@@ -24,11 +24,14 @@ def _gap(value: object) -> None:
         raise GuaranteeError(f"gap is {value!r}; pass a number between 0 and 1")
 
 
-def _number(name: str, value: object, *, above: float = 0.0, least: float | None = None, why: str = "") -> None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or (value <= above if least is None else value < least):  # type: ignore[operator]
+def _number(
+    name: str, value: object, *, above: float = 0.0, least: float | None = None, below: float = math.inf, why: str = ""
+) -> None:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and value < below
+    if not good or not (value > above if least is None else value >= least):  # type: ignore[operator]
         wanted = f"greater than {above:g}" if least is None else f"of at least {least:g}"
-        raise GuaranteeError(f"{name} is {value!r}; pass a number {wanted}{why}")
+        limit = "" if below == math.inf else f" and below {below:g}"
+        raise GuaranteeError(f"{name} is {value!r}; pass a number {wanted}{limit}{why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class Minimiser:
     def __post_init__(self) -> None:
         _number("alpha", self.alpha, why=_ALPHA)
         _number("ceiling", self.ceiling, above=1.0)
-        _number("tolerance", self.tolerance)
+        _number("tolerance", self.tolerance, below=1.0)
         _number("tilt", self.tilt, least=0.0)
 
 
@@ -166,7 +169,7 @@ class Sgd:
                 "model (privroute.gravity_demand)"
             )
         _number("alpha", self.alpha, why=_ALPHA)
-        _number("tolerance", self.tolerance)
+        _number("tolerance", self.tolerance, below=1.0)
         defaults = {"tilt": 5.0, "ceiling": 8.0, "cap_factor": 3.0, "cap_trips": 10.0} if certified else {"tilt": 0.0}
         for name, value in defaults.items():
             if getattr(self, name) is None:

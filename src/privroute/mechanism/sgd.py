@@ -9,18 +9,18 @@ assumptions that nothing here ensures, and is never called private.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privroute.errors import GuaranteeError
 from privroute.flows.optimum import solve_optimum
-from privroute.flows.projection import project_in_place
+from privroute.flows.projection import project_in_place, smallest_tolerance
 from privroute.flows.unit_flows import step_in_place, unit_flows_of
 from privroute.mechanism.noisy_flows import counted, noisy_flows, publish_flows
 from privroute.mechanism.promise import Promise
 from privroute.mechanism.steps import Steps
+from privroute.mechanism.theory import classical_gaussian_scale, step_sizes
 from privroute.network.demand import Demand
 from privroute.privacy.calibration import gaussian_rho
 from privroute.privacy.flow_sensitivity import (
@@ -29,7 +29,6 @@ from privroute.privacy.flow_sensitivity import (
     on_grid_sensitivity,
     rate_of_one_request,
     sgd_sensitivity,
-    step_sizes,
 )
 from privroute.privacy.noise import GRID
 
@@ -67,7 +66,7 @@ def iterates(
 
     rates : (days, pairs) Λ_k, vehicles per minute, in the order in which they are used, each once
     start : (pairs, links) x_0
-    steps : (days,) η_k, for instance `privacy.flow_sensitivity.step_sizes`
+    steps : (days,) η_k, for instance `mechanism.theory.step_sizes`
     ceiling : (links,) or one number, minutes: marginal costs are cut off here
     tolerance : largest error of each pair's projection
 
@@ -99,11 +98,13 @@ def public_start(network: Network, pairs: Pairs, options: Sgd) -> NDArray[np.flo
 
 def certified_promise(network: Network, frame: Frame, guarantee: Guarantee, options: Sgd) -> Promise:
     """Noise for the last iterate's sensitivity. docs/proofs/sgd.md, Theorems 1 and 2."""
+    if options.tolerance < smallest_tolerance(network):
+        raise GuaranteeError(f"tolerance is {options.tolerance:g}; pass at least {smallest_tolerance(network):.1g}")
     caps = public_caps(frame, options)
     bounds = SgdBounds.of(network, caps, options.alpha, _given(options.ceiling))
     moved = sgd_sensitivity(
         bounds,
-        step_sizes(options.alpha, bounds.beta, frame.days),
+        step_sizes(frame.days, options.alpha, bounds.beta),
         request=rate_of_one_request(guarantee, frame.period_min, frame.expansion),
         cap=float(caps.max(initial=0.0)),
         pairs=len(frame.pairs),
@@ -120,7 +121,7 @@ def noisy_last_iterate(
     frame = history.frame
     caps, ceiling = public_caps(frame, options), _given(options.ceiling)
     rates = np.minimum(history.counts * (frame.expansion / frame.period_min), caps)
-    steps = step_sizes(options.alpha, SgdBounds.of(network, caps, options.alpha, ceiling).beta, frame.days)
+    steps = step_sizes(frame.days, options.alpha, SgdBounds.of(network, caps, options.alpha, ceiling).beta)
     highest_cost = ceiling_min(network, ceiling)
     return _last_with_noise(network, history, rates, steps, highest_cost, options, promise, noise, progress)
 
@@ -144,7 +145,7 @@ def published_promise(network: Network, frame: Frame, guarantee: Guarantee, opti
     beta, bound = published_constants(network, frame, options)
     request = rate_of_one_request(guarantee, frame.period_min, frame.expansion)
     moved = bound * request * min(min(1.0, 2.0 * options.alpha) / beta, 1.0 / (options.alpha * frame.days))
-    scale = moved * math.sqrt(2.0 * math.log(1.25 / guarantee.delta)) / guarantee.epsilon
+    scale = classical_gaussian_scale(moved, guarantee.epsilon, guarantee.delta, beyond_its_proof=True)
     broken = broken_assumptions(network, frame, guarantee, options)
     return Promise(guarantee, moved, scale, gaussian_rho(scale, moved), broken)
 
@@ -163,7 +164,7 @@ def broken_assumptions(network: Network, frame: Frame, guarantee: Guarantee, opt
             found.append(f"smoothness: beta is {beta:.4g}, and the public demand alone needs {needed.beta:.4g}")
         if needed.change > bound:
             found.append(f"bounded derivative: C is {bound:.4g}, and the public demand alone needs {needed.change:.4g}")
-        if step_sizes(options.alpha, beta, 1)[0] > 2.0 / (options.alpha + needed.beta):
+        if step_sizes(1, options.alpha, beta)[0] > 2.0 / (options.alpha + needed.beta):
             found.append("contraction: step sizes are above 2/(alpha + beta) for the public demand")
     if guarantee.epsilon >= 1:
         found.append(f"Gaussian noise: the classical formula holds for epsilon below 1, not for {guarantee.epsilon:g}")
@@ -176,7 +177,7 @@ def published_last_iterate(
     """Algorithm 1 as published: nothing is clipped, nothing cut off."""
     frame = history.frame
     rates = np.asarray(history.counts * np.float64(frame.expansion / frame.period_min))
-    steps = step_sizes(options.alpha, published_constants(network, frame, options)[0], frame.days)
+    steps = step_sizes(frame.days, options.alpha, published_constants(network, frame, options)[0])
     return _last_with_noise(network, history, rates, steps, np.inf, options, promise, noise, progress)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import GuaranteeError
-from privroute.flows.projection import smallest_tolerance
+from privroute.flows.projection import LARGEST_POINT, smallest_tolerance
 from privroute.privacy.noise import GRID
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ __all__ = [
     "on_grid_sensitivity",
     "rate_of_one_request",
     "sgd_sensitivity",
-    "step_sizes",
 ]
 
 _U = 2.0**-53
+_LONGEST_STEP = 1e-3 * LARGEST_POINT
 _ROUNDINGS = 20  # operations on a marginal cost and its way into the step, more than there are
 
 
@@ -48,8 +48,9 @@ def rate_of_one_request(guarantee: Guarantee, period_min: float, expansion: floa
 
 
 def ceiling_min(network: Network, ceiling: float) -> NDArray[np.float64]:
-    """(links,) t̄, where marginal costs are cut off: a public multiple of the free-flow time."""
-    return network.free_flow_min * ceiling
+    """(links,) t̄, where marginal costs are cut off: a public multiple of the free-flow time, infinite for none."""
+    free = network.free_flow_min
+    return np.multiply(free, ceiling, out=np.zeros(free.shape), where=free > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +98,9 @@ def _cost_rounding(network: Network, cost: NDArray[np.float64], pairs: int) -> f
     return float(np.linalg.norm(cost * ((pairs + 4) * power + _ROUNDINGS + power))) * _U * 1.01
 
 
-def step_sizes(alpha: float, beta: float, days: int) -> NDArray[np.float64]:
-    """(days,) the paper's step sizes, Algorithm 1 line 5: η = min(1/(α k), min(1, 2α)/β) for k = 1 … days."""
-    return np.asarray(np.minimum(1.0 / (alpha * np.arange(1, days + 1)), min(1.0, 2.0 * alpha) / beta))
-
-
 def contraction(steps: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    """(days,) Π_{k > t} (1 − η_k α): what is left at the end of a difference made on day t."""
-    factors = 1.0 - steps * alpha
+    """(days,) Π_{k > t} (1 − η_k α), rounded upwards: what is left at the end of a difference made on day t."""
+    factors = 1.0 - steps * alpha + 16 * _U
     return np.append(np.cumprod(factors[:0:-1])[::-1], 1.0)
 
 
@@ -128,8 +124,10 @@ def sgd_sensitivity(
 
     Proof: docs/proofs/sgd.md, Theorem 1.
     """
-    if not (steps.size and np.all((steps > 0) & (steps <= 2.0 / (bounds.alpha + bounds.beta)))):
+    if not (steps.size and np.all((steps > 0) & (steps <= (2.0 + 8 * _U) / (bounds.alpha + bounds.beta)))):
         raise GuaranteeError("a step size is not positive or above 2/(alpha + beta): the sensitivity is not proved")
+    if not float(steps.max()) * cap * bounds.change < _LONGEST_STEP:
+        raise GuaranteeError("alpha is so small that a step may leave the range of the projection; choose a larger one")
     left = contraction(steps, bounds.alpha)
     moved = bounds.change * (request + 4 * _U * cap) * float((steps * left).max())
     errors = np.array([math.sqrt(pairs) * tolerance + bounds.step_rounding(step, pairs * links) for step in steps])

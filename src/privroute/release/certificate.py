@@ -22,7 +22,7 @@ ADJACENCY = {
     "request": (
         "two data sets are neighbours if one has one request more, on one day, for one origin-destination pair, and "
         "they are equal otherwise (add or remove). Replacing one request by another counts as two such steps: for "
-        "counts its sensitivity is sqrt(2) times as large."
+        "counts its sensitivity is sqrt(2) times as large, for unit flows (sgd, minimiser) twice."
     )
 }
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")

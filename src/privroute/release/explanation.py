@@ -28,6 +28,7 @@ __all__ = ["Explanation", "explain", "odds_factor"]
 _LARGEST_EXPONENT = 700.0
 _MANY_TRIPS = 10
 _LARGE_FACTOR = 1e4
+_ON_FLOWS = ("minimiser", "sgd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,8 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
     ]
     if certificate.rho is not None:
         factor = odds_factor(certificate.rho, delta)
-        # Another place or day is one trip less and one more: two entries change, so rho doubles.
-        elsewhere = odds_factor(2 * certificate.rho, delta)
+        # Another place or day is one trip less and one more: two counts change, flows may move twice as far.
+        elsewhere = odds_factor((4 if certificate.mechanism in _ON_FLOWS else 2) * certificate.rho, delta)
         sentences.append(
             "In odds: whatever somebody knew before, seeing this release changes their odds that any one trip was in "
             f"the data by at most a factor {_factor(factor)}, except with probability {delta:g}. {_example(factor)}"
@@ -151,6 +152,8 @@ def _example(factor: float) -> str:
 
 
 def _why_not(certificate: Certificate) -> str:
+    if certificate.broken_assumptions:
+        return f"its proof does not hold here ({'; '.join(certificate.broken_assumptions)})"
     if certificate.noise == "none":
         return "no noise was added to what was computed from the trips"
     if certificate.noise == "seeded":
@@ -176,9 +179,15 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             "seeded": "a discrete Gaussian from a seed",
             "none": "none",
         }[certificate.noise]
+        noisy = (
+            f"{certificate.noise_scale:.4g} on each pair's share of each link; one trip changes all shares together by "
+            f"at most {certificate.sensitivity:.4g}"
+            if certificate.mechanism in _ON_FLOWS
+            else f"{certificate.noise_scale:.4g} trips on counts that one trip changes by at most "
+            f"{certificate.sensitivity:g}"
+        )
         sentences.append(
-            f"Noise: {source}; standard deviation {certificate.noise_scale:.4g} trips on counts that one trip changes "
-            f"by at most {certificate.sensitivity:g}"
+            f"Noise: {source}; standard deviation {noisy}"
             + (f" (rho {certificate.rho:.3g})." if certificate.rho is not None else ".")
         )
     if certificate.mechanism == "daily" and certificate.noise_scale is not None:
