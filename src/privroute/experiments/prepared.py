@@ -8,21 +8,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from privroute.evaluate.attack import NoNoise
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.mechanism.learn import steps_of
 from privroute.mechanism.noisy_flows import noisy_flows
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from privroute.history.demand_history import DemandHistory
     from privroute.mechanism.options import Mechanism
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
+    from privroute.release.certificate import NoiseKind
     from privroute.release.guarantee import Guarantee
 
 __all__ = ["Prepared"]
+
+
+class _NoNoise:
+    """Leaves values as they are, so that the private phase can be had without its noise."""
+
+    @property
+    def kind(self) -> NoiseKind:
+        """As for everything that OpenDP did not draw."""
+        return "seeded"
+
+    def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+        """A copy of the values."""
+        del scale
+        return values.copy()
 
 
 class Prepared:
@@ -34,7 +49,7 @@ class Prepared:
         self.network, self.frame, self.mechanism = network, history.frame, mechanism
         self._steps = steps_of(mechanism)
         promise = self._steps.promise(network, self.frame, any_guarantee, mechanism)
-        self.exact: NDArray[Any] = self._steps.perturb(network, history, mechanism, promise, NoNoise(), False)
+        self.exact: NDArray[Any] = self._steps.perturb(network, history, mechanism, promise, _NoNoise(), False)
 
     def scale(self, guarantee: Guarantee) -> float:
         """Standard deviation of the noise on each entry."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.evaluate.attack import NoNoise, attack_flows, attack_releases, rare_trip
+from privroute.evaluate.attack import answer_without_noise, attack_flows, attack_releases, rare_trip
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.experiments.drawing import BLACK, COLOURS, finish, new_figure
 from privroute.experiments.result import Claim, Curve, Experiment, Options, Result, Tick
@@ -18,6 +18,7 @@ from privroute.release.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from privroute.evaluate.attack import Attack
     from privroute.history.demand_history import DemandHistory
@@ -47,12 +48,12 @@ def run(options: Options, tick: Tick) -> Result:
     def published(data: DemandHistory) -> Release:
         return learn_with_noise(network, data, _GUARANTEE, Counts(gap=1e-4), noise)
 
-    def imitated(data: DemandHistory) -> Release:
-        return learn_with_noise(network, data, _GUARANTEE, Counts(gap=1e-4), NoNoise())
+    def answered(data: DemandHistory) -> NDArray[np.float64]:
+        return answer_without_noise(network, data, _GUARANTEE, Counts(gap=1e-4))
 
     release = attack_releases(
         published,
-        imitated,
+        answered,
         rare_trip(history, _RARE_PAIR),
         _GUARANTEE,
         trials=trials,
