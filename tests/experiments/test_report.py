@@ -13,7 +13,7 @@ from tests.experiments.conftest import Quick
 
 from privroute.experiments.markdown import reproduction
 from privroute.experiments.page import page
-from privroute.experiments.registry import EXPERIMENTS
+from privroute.experiments.registry import EXPERIMENTS, chosen
 from privroute.experiments.report import Done
 from privroute.experiments.result import Curve, Options, Reported
 from privroute.experiments.tables import number
@@ -112,6 +112,14 @@ def test_the_committed_page_has_the_items_that_the_command_writes(quick: Quick) 
     # the full run has Anaheim and, in Table 2, one N more
     missing = set(fresh[1]) - set(committed[1])
     assert not missing
+
+
+def test_the_notes_name_experiments_that_there_are() -> None:
+    text = (DOCS / "paper-notes.md").read_text(encoding="utf-8")
+    commands = re.findall(r"`privroute\s+reproduce\s+([^`]+)`", text)
+    assert len(commands) > 10
+    for command in commands:
+        assert chosen(command.split())
 
 
 def test_the_committed_page_is_of_a_full_run() -> None:

@@ -179,7 +179,7 @@ def _draw(result: Result, x: str, where: str) -> Figure:
         lines = [curve for curve in here if curve.label.startswith("no data")]
         for curve, (line, colour) in zip(lines, _LINES, strict=True):
             axes.axhline(curve.y[0], color=colour, linestyle=line, linewidth=1, label=curve.label)
-        finish(axes, title=f"{name}, {where}", x=x, y="travel time above the optimum (%)", log="xy", legend=False)
+        finish(axes, title=f"{name}, {where}", x=x, y="travel time above the optimum (%)", log="xy", legend="")
         if axes is panels[0]:
             figure.legend(
                 *axes.get_legend_handles_labels(), loc="outside lower center", fontsize=8, ncols=3, frameon=False

@@ -40,14 +40,21 @@ class Descent:
 
 
 def as_printed(
-    days: Days, start: NDArray[np.float64], *, alpha: float, beta: float, regulariser: float = 2.0
+    days: Days,
+    start: NDArray[np.float64],
+    *,
+    alpha: float,
+    beta: float,
+    regulariser: float = 2.0,
+    plus: bool = False,
 ) -> Descent:
     """Algorithm 1 with its step sizes for this α and β, and nothing clipped.
 
     regulariser : times α is the weight of x in the gradient: 2 for α‖x‖², as in the paper's section 5.2, 1 for
         α/2 ‖x‖², as in its section 3.4
+    plus : x + η∇F, as line 6 has it, in place of x − η∇F, as the proofs have it
     """
-    steps = step_sizes(days.history.days, alpha, beta)
+    steps = step_sizes(days.history.days, alpha, beta) * (-1.0 if plus else 1.0)
     return _descend(days, days.rates, start, alpha * regulariser, steps, np.inf)
 
 

@@ -175,7 +175,7 @@ def draw(result: Result) -> Figure:
             axes.annotate(
                 f"{curve.x[0]:.3g}", (curve.x[0], row), xytext=(8, -3), textcoords="offset points", fontsize=8
             )
-        finish(axes, title=title, x=unit, y="", log="x", legend=False)
+        finish(axes, title=title, x=unit, y="", log="x", legend="")
         axes.set_yticks(range(len(curves)), [curve.label for curve in reversed(curves)], fontsize=8)
         axes.set_ylim(-0.6, len(curves) - 0.4)
         axes.margins(x=0.15)

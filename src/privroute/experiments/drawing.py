@@ -97,7 +97,9 @@ def draw_curves(
             axes.fill_between(curve.x, low, high, color=style.colour, alpha=0.18, linewidth=0)
 
 
-def finish(axes: Any, *, title: str, x: str, y: str, log: str = "", legend: bool = True) -> None:
+def finish(
+    axes: Any, *, title: str, x: str, y: str, log: str = "", legend: Literal["inside", "below", ""] = "inside"
+) -> None:
     """Title, axis labels with units, scales ("x", "y" or "xy" logarithmic), grid and legend."""
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(x, fontsize=9)
@@ -107,8 +109,10 @@ def finish(axes: Any, *, title: str, x: str, y: str, log: str = "", legend: bool
         getattr(axes, f"set_{letter}scale")("log")
         _whole_decades(axes, letter)
     axes.grid(visible=True, which="major", alpha=0.3)
-    if legend:
+    if legend == "inside":
         axes.legend(fontsize=7.5, framealpha=0.9)
+    elif legend == "below":
+        axes.legend(fontsize=7.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
 
 
 def _whole_decades(axes: Any, letter: str) -> None:

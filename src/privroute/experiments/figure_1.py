@@ -86,15 +86,15 @@ def draw(result: Result) -> Figure:
     left.scatter(nodes.x, nodes.y, s=75, color="white", edgecolors=COLOURS[0], linewidths=1.3, zorder=2)
     for number, point in enumerate(zip(nodes.x, nodes.y, strict=True), 1):
         left.annotate(str(number), point, ha="center", va="center", fontsize=6, color=BLACK, zorder=3)
-    finish(left, title="(a) network topology", x="longitude (degrees)", y="latitude (degrees)", legend=False)
+    finish(left, title="(a) network topology", x="longitude (degrees)", y="latitude (degrees)", legend="")
     left.set_aspect(1.0 / np.cos(np.radians(np.mean(nodes.y))))
     left.grid(visible=False)
     left.tick_params(axis="x", labelrotation=30)
     times, rates = result.panel("travel times")[0], result.panel("demand")[0]
     middle.bar(times.x, times.y, width=0.8, color=COLOURS[0], edgecolor="white")
-    finish(middle, title="(b) travel time on links", x="free-flow travel time (min)", y="links", legend=False)
+    finish(middle, title="(b) travel time on links", x="free-flow travel time (min)", y="links", legend="")
     right.hist(rates.x, bins=np.arange(0, 4601, 200).tolist(), weights=rates.y, color=COLOURS[2], edgecolor="white")
-    finish(right, title="(c) mean demand of pairs", x="demand (vehicles per hour)", y="pairs", legend=False)
+    finish(right, title="(c) mean demand of pairs", x="demand (vehicles per hour)", y="pairs", legend="")
     mean = float(np.average(rates.x, weights=rates.y))
     right.axvline(mean, color=BLACK, linestyle="--", linewidth=1.2, label=f"mean {mean:.0f} (paper: 682)")
     right.legend(fontsize=8)

@@ -184,7 +184,7 @@ def _share(gained: dict[str, float], ends: dict[str, float], label: str) -> floa
 
 def draw(result: Result) -> Figure:
     """Three panels; the paper's images are not in its text, so its curves cannot be drawn beside ours."""
-    figure, panels = new_figure(3, width=4.8, height=4.6)
+    figure, panels = new_figure(3, width=4.8, height=5.0)
     for axes, (panel, title) in zip(panels, _PANELS.items(), strict=True):
         draw_curves(axes, result.panel(f"{panel}: {LETTER}"), markers="last")
         labels = [curve.label for curve in result.panel(f"{panel}: {LETTER}")]
@@ -197,7 +197,13 @@ def draw(result: Result) -> Figure:
             axes.plot([], [], color="black", linestyle=line, linewidth=1.2, label=name)
         for drawn in axes.get_lines()[: len(labels)]:
             drawn.set_linestyle("-")
-        finish(axes, title=f"({panel}) {title}", x="iteration (days used)", y="travel time above Baseline (%)")
+        finish(
+            axes,
+            title=f"({panel}) {title}",
+            x="iteration (days used)",
+            y="travel time above Baseline (%)",
+            legend="below",
+        )
         axes.set_ylim(0, None)
     return figure
 

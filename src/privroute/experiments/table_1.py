@@ -209,7 +209,7 @@ def _rises(prices: list[float]) -> bool:
 
 def draw(result: Result) -> Figure:
     """Prices at the six levels, and the price as a function of the noise."""
-    figure, (left, right) = new_figure(2, width=6.2, height=4.8)
+    figure, (left, right) = new_figure(2, width=6.2, height=5.0)
     floor = 1e-9
     for position, curve in enumerate(result.panel("levels")):
         style = look(curve.label, _OWN_LOOK)
@@ -235,10 +235,9 @@ def draw(result: Result) -> Figure:
         x="epsilon, delta",
         y="travel time after the noise over before (%)",
         log="y",
-        legend=False,
+        legend="below",
     )
     left.set_xticks(range(len(_LEVELS)), [f"{epsilon:g}, {delta:g}" for epsilon, delta in _LEVELS])
-    left.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
     sweep, implied = result.panel(_SWEEP)
     draw_curves(right, [sweep])
     right.plot(
