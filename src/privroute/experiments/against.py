@@ -117,8 +117,8 @@ def run_against_days(options: Options, tick: Tick) -> Result:
                 f"fitted slope {slope:.2f} on logarithmic axes",
             ),
             Claim(
-                "With the paper's constants a year of data is better than a week",
-                "section 4",
+                "With the paper's constants more days give a better policy",
+                "ours",
                 letter.y[-1] < 0.9 * letter.y[0],
                 f"N = {letter.x[0]:g}: {letter.y[0]:,.0f} %, N = {letter.x[-1]:g}: {letter.y[-1]:,.0f} %",
             ),
@@ -180,6 +180,9 @@ def _draw(result: Result, x: str, where: str) -> Figure:
         for curve, (line, colour) in zip(lines, _LINES, strict=True):
             axes.axhline(curve.y[0], color=colour, linestyle=line, linewidth=1, label=curve.label)
         finish(axes, title=f"{name}, {where}", x=x, y="travel time above the optimum (%)", log="xy", legend="")
+        points = next(curve.x for curve in here if curve.label == COUNTS)
+        axes.set_xticks(points, [f"{point:g}" for point in points])
+        axes.minorticks_off()
         if axes is panels[0]:
             figure.legend(
                 *axes.get_legend_handles_labels(), loc="outside lower center", fontsize=8, ncols=3, frameon=False
