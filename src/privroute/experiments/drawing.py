@@ -98,9 +98,16 @@ def draw_curves(
 
 
 def finish(
-    axes: Any, *, title: str, x: str, y: str, log: str = "", legend: Literal["inside", "below", ""] = "inside"
+    axes: Any,
+    *,
+    title: str,
+    x: str,
+    y: str,
+    log: str = "",
+    legend: Literal["inside", "below", ""] = "inside",
+    columns: int = 2,
 ) -> None:
-    """Title, axis labels with units, scales ("x", "y" or "xy" logarithmic), grid and legend."""
+    """Title, axis labels with units, scales ("x", "y" or "xy" logarithmic), grid and legend; columns of one below."""
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)
@@ -112,7 +119,7 @@ def finish(
     if legend == "inside":
         axes.legend(fontsize=7.5, framealpha=0.9)
     elif legend == "below":
-        axes.legend(fontsize=7.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+        axes.legend(fontsize=7.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=columns)
 
 
 def _whole_decades(axes: Any, letter: str) -> None:

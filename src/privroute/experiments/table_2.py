@@ -239,8 +239,8 @@ def draw(result: Result) -> Figure:
             y="times" if panel == "speed-up" else "relative error",
             log="y",
             legend="below",
+            columns=1,
         )
-        axes.get_legend().set_ncols(1)
     return figure
 
 

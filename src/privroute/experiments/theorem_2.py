@@ -186,8 +186,9 @@ def draw(result: Result) -> Figure:
         (middle, CERTIFIED, "(b) certified constants"),
     ):
         draw_curves(axes, result.panel(setting))
-        finish(axes, title=title, x="days N", y="distance of last iterates (no unit)", log="xy", legend="below")
-        axes.get_legend().set_ncols(1)
+        finish(
+            axes, title=title, x="days N", y="distance of last iterates (no unit)", log="xy", legend="below", columns=1
+        )
     draw_curves(right, result.panel("proof"), markers="last")
     right.axhline(1.0, color=BLACK, linewidth=0.8, linestyle=":", label="bound 1/(α N)")
     title = f"(c) influence of a day, N = {_PROOF_DAYS}, β = α"
