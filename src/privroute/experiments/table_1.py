@@ -118,9 +118,10 @@ def run(options: Options, tick: Tick) -> Result:
                 f"(b), the reported prices correspond to noise of {implied.min():.1e} to {implied.max():.1e}."
             ),
             (
-                "With certified constants the price, in the paper's meaning, is of the reported size: "
-                f"{means[CERTIFIED][2]:.1e} % at epsilon = delta = 0.1. So the paper's message, that the noise for one "
-                "request costs little, holds; what costs is that the steps are short (Figure 2)."
+                "With certified constants (from fastest paths, with the tilt) the price, in the paper's meaning, is "
+                f"of the reported size: {means[CERTIFIED][2]:.1e} % at epsilon = delta = 0.1. So the paper's message, "
+                "that the noise for one request costs little, holds; what costs is that the steps are short (Figure "
+                "2)."
             ),
             (
                 "The formula sets the noise by epsilon and delta alone: at (0.01, 0.5) it is 6.0 times larger than "

@@ -124,7 +124,7 @@ def run(options: Options, tick: Tick) -> Result:
                 f"at most {ratios[CERTIFIED]:.1e} of the bound",
             ),
             Claim(
-                f"With the printed constants the sensitivity falls with N up to {numbers[-1]} days",
+                "With the printed constants the sensitivity falls with N within these days",
                 "ours",
                 flat[-1] < flat[0],
                 f"it is {flat[0]:.4g} at N = {numbers[0]} and {flat[-1]:.4g} at N = {numbers[-1]}: it falls from N = "
