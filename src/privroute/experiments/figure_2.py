@@ -40,7 +40,7 @@ _PLACE = "Figure 2, section 5.3"
 _GUARANTEE = Guarantee(epsilon=0.1, delta=0.1)
 _REPORTED_PERCENT = 2.0
 _NEAR = 0.5
-_CONJECTURED_BETA = 4e4
+_CONJECTURED_ALPHA, _CONJECTURED_BETA = 1e3, 4e4
 _FREE_FLOW = "N = 50 from fastest paths"
 _NOISY = "after the noise"
 _CONJECTURE = "conjecture: α = 1e3, steps of 2.5e-5"
@@ -76,20 +76,20 @@ def run(options: Options, tick: Tick) -> Result:
         Curve.of(setting, _NOISY, DAYS, [last[setting + _NOISY][number] for number in DAYS])
         for setting in (LETTER, CERTIFIED)
     ]
-    curves.append(
-        Curve.of(
-            LETTER, _CONJECTURE, range(DAYS[-1] + 1), as_printed(days, start, alpha=1e3, beta=_CONJECTURED_BETA).percent
-        )
-    )
+    longer = as_printed(days, start, alpha=_CONJECTURED_ALPHA, beta=_CONJECTURED_BETA)
+    curves.append(Curve.of(LETTER, _CONJECTURE, range(DAYS[-1] + 1), longer.percent))
     uphill = as_printed(days, start, alpha=ALPHA, beta=BETA, plus=True).percent
     betas = np.geomspace(1e4, BETA, 5 if options.quick else 12)
     gaps = {weight: regularisation_gap(days.baseline, weight) for weight in (1e3, 2e3, ALPHA, 2 * ALPHA)}
     tick(0.6)
-    for alpha in (1e3, ALPHA):
-        ends = [as_printed(days, start, alpha=alpha, beta=beta).percent[-1] for beta in betas]
-        curves.append(Curve.of(_STEPS, f"α = {alpha:g}", 1 / betas, ends))
-        curves.append(Curve.of("floor", f"α = {alpha:g}", [1 / BETA, 1e-4], [gaps[2 * alpha]] * 2))
-    near = curves[-4].y[0]
+    ends = {
+        alpha: [as_printed(days, start, alpha=alpha, beta=beta).percent[-1] for beta in betas]
+        for alpha in (_CONJECTURED_ALPHA, ALPHA)
+    }
+    for alpha, percent in ends.items():
+        curves.append(Curve.of(_STEPS, f"α = {alpha:g}", 1 / betas, percent))
+        curves.append(Curve.of("floor", f"α = {alpha:g}", [1 / BETA, 1 / betas[0]], [gaps[2 * alpha]] * 2))
+    near = ends[_CONJECTURED_ALPHA][0]
     counts = Prepared(hourly.network, true_days.history, Counts(), _GUARANTEE)
     default = true_days.baseline.percent(counts.policy(_GUARANTEE, options.seed))
     tick(1.0)
