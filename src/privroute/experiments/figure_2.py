@@ -221,7 +221,7 @@ def draw(result: Result) -> Figure:
     )
     right.axvline(1 / BETA, color=GREY, linewidth=0.8)
     right.annotate(
-        "1/β of the paper", (1 / BETA, 1.2), fontsize=7.5, rotation=90, xytext=(3, 0), textcoords="offset points"
+        "1/β of the paper", (1 / BETA, 4.0), fontsize=7.5, rotation=90, xytext=(3, 0), textcoords="offset points"
     )
     finish(
         right,
