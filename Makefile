@@ -9,12 +9,12 @@ CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 SANITIZED := build/sanitized/privroute
 BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/flow_mechanisms.py,$(wildcard benchmarks/*.py))
 
-.PHONY: demo test lint sanitize bench docs clean
+.PHONY: demo test lint sanitize browser bench docs wheel clean
 
 demo: $(VENV)/.run
 	$(BIN)/privroute demo
 
-test: $(VENV)/.test lint sanitize
+test: $(VENV)/.test lint sanitize browser
 	$(BIN)/pytest -n auto
 
 lint: $(VENV)/.test
@@ -22,6 +22,12 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+
+# The page is tested in Chromium. Under CI=true it is installed where there is none, and then the tests insist on it.
+browser:
+	@if [ "$$CI" = true ] && ! command -v chromium >/dev/null; then \
+	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium; fi
 
 # The compiled core under address and undefined-behaviour sanitizers, on the tests that drive it (without the largest
 # network, which would take long). Python's own allocations are not ours to check for leaks.
@@ -36,6 +42,15 @@ $(SANITIZED)/.built: $(VENV)/.test $(CORE)
 	  --config-settings=cmake.define.PRIVROUTE_SANITIZE=ON --config-settings=build-dir=build/sanitize
 	$(BIN)/python -m zipfile -e build/sanitized/*.whl build/sanitized
 	@rm build/sanitized/*.whl && touch $@
+
+# Builds a wheel and runs the demo from it in an empty environment, so that what it lacks is noticed here.
+wheel: $(VENV)/.python
+	rm -rf dist build/try-wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv build/try-wheel
+	wheel=$$(ls dist/*.whl) && build/try-wheel/bin/python -m pip install --quiet "$$wheel[all]"
+	cd build/try-wheel && bin/privroute demo --out demo >/dev/null && bin/privroute report demo/release --out demo/report.html
+	@ls -l dist/*.whl
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

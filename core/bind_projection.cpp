@@ -27,9 +27,9 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;
 }
 
-// Fills flows, potentials and error_bound; returns the first unusable row (-1: none) and the number of rows that the
-// exact solver did. flows may be the memory of points; potentials hold the start where `warm`.
-std::tuple<std::int64_t, std::int64_t> project_py(const ProjectionPlan& plan, const Array<Node>& origin,
+// Fills flows, potentials and error_bound; returns the first unusable row (-1: none) and the numbers of rows that went on
+// to the exact solver and from there to scaling. flows may be the memory of points; potentials hold the start where `warm`.
+std::tuple<std::int64_t, std::int64_t, std::int64_t> project_py(const ProjectionPlan& plan, const Array<Node>& origin,
                                                   const Array<Node>& destination, const Matrix<double>& points,
                                                   const Rows& flows, const Rows& potentials, const Column& error_bound,
                                                   bool warm, double tolerance, double largest_point, int threads,
@@ -50,7 +50,7 @@ std::tuple<std::int64_t, std::int64_t> project_py(const ProjectionPlan& plan, co
         outcome = project_rows(plan, rows, static_cast<std::int64_t>(origin.size()), threads, instruction_set, interrupted);
     }
     if (outcome.stopped) throw nb::python_error();
-    return {outcome.unusable, outcome.exact};
+    return {outcome.unusable, outcome.exact, outcome.scaled};
 }
 
 // Whether a path leads from every origin to its destination.

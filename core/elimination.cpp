@@ -1,14 +1,31 @@
 #include "elimination.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <iterator>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace privroute {
 namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// Beyond this many neighbours their missing pairs are not counted, only bounded: counting takes the cube of it.
+constexpr std::size_t widest_count = 40;
+
+// Zeros that a column may take in to share a panel with its parent: they cost less than a narrow panel.
+constexpr std::size_t most_zeros = 4;
+
+// Pairs of nodes in `around` that are not neighbours yet.
+std::size_t pairs_to_join(const std::vector<std::set<Node>>& neighbours, const std::set<Node>& around) {
+    const std::size_t pairs = around.size() * (around.size() - (around.empty() ? 0 : 1)) / 2;
+    if (around.size() > widest_count) return pairs;
+    std::size_t joined = 0;
+    for (auto a = around.begin(); a != around.end(); ++a)
+        for (auto b = std::next(a); b != around.end(); ++b) joined += neighbours[at(*a)].contains(*b);
+    return pairs - joined;
+}
 
 }  // namespace
 
@@ -19,24 +36,36 @@ Elimination::Elimination(std::size_t nodes, std::span<const Node> tail, std::spa
         neighbours[at(tail[e])].insert(head[e]);
         neighbours[at(head[e])].insert(tail[e]);
     }
-    // Minimum degree: eliminating a node joins its neighbours to each other. Ties go to the smaller index, so the order
-    // is the same on every machine.
-    std::set<std::pair<std::size_t, Node>> queue;
-    for (std::size_t v = 0; v < nodes; ++v) queue.emplace(neighbours[v].size(), static_cast<Node>(v));
+    // Eliminating a node joins its neighbours to each other. Take the node that adds the fewest new pairs, then the one of
+    // smallest degree, then the smaller index: the order is the same on every machine.
+    using Key = std::tuple<std::size_t, std::size_t, Node>;
+    std::vector<Key> key(nodes);
+    std::set<Key> queue;
+    const auto enqueue = [&](Node v) {
+        const auto& around = neighbours[at(v)];
+        key[at(v)] = {pairs_to_join(neighbours, around), around.size(), v};
+        queue.insert(key[at(v)]);
+    };
+    for (std::size_t v = 0; v < nodes; ++v) enqueue(static_cast<Node>(v));
     std::vector<std::vector<Node>> columns;
     columns.reserve(nodes);
     while (!queue.empty()) {
-        const Node v = queue.begin()->second;
+        const Node v = std::get<Node>(*queue.begin());
         queue.erase(queue.begin());
         position[at(v)] = static_cast<std::int32_t>(columns.size());
         const std::set<Node> around = std::move(neighbours[at(v)]);
+        std::set<Node> touched(around);
         for (const Node a : around) {
             auto& joined = neighbours[at(a)];
-            queue.erase({joined.size(), a});
             joined.insert(around.begin(), around.end());
             joined.erase(a);
             joined.erase(v);
-            queue.emplace(joined.size(), a);
+        }
+        for (const Node a : around)
+            if (const auto& near = neighbours[at(a)]; near.size() <= widest_count) touched.insert(near.begin(), near.end());
+        for (const Node a : touched) {
+            queue.erase(key[at(a)]);
+            enqueue(a);
         }
         columns.emplace_back(around.begin(), around.end());
     }
@@ -53,28 +82,43 @@ Elimination::Elimination(std::size_t nodes, std::span<const Node> tail, std::spa
     list_targets();
 }
 
-// Puts columns with the same rows below them next to each other and cuts such runs into panels. A column joins the one
-// before it in the elimination tree if it has exactly the rows that remain there. Ordering runs by their last column
-// keeps every column before those that it updates.
+// Numbers the columns once more, children of the elimination tree before their parent and next to it: what a column
+// updates is still in the cache. A column whose rows are those of its parent, and the parent, shares its panel; it comes
+// right before the parent.
 void Elimination::renumber_by_panels(std::vector<std::vector<Node>>& columns) {
     const std::size_t nodes = columns.size();
-    std::vector<std::size_t> below(nodes);  // last column of the run that each column belongs to
-    std::vector<bool> taken(nodes, false);  // a column continues one run only
+    std::vector<bool> shares(nodes, false), taken(nodes, false);  // taken: a column continues one panel only
+    std::vector<std::vector<std::size_t>> children(nodes);
+    std::vector<std::size_t> open;
     for (std::size_t j = nodes; j-- > 0;) {
-        below[j] = j;
-        if (columns[j].empty()) continue;
+        if (columns[j].empty()) {
+            open.push_back(j);
+            continue;
+        }
         const auto parent = at(columns[j].front());
-        if (taken[parent] || columns[parent].size() + 1 != columns[j].size()) continue;
-        taken[parent] = true;
-        below[j] = below[parent];
+        const std::size_t zeros = columns[parent].size() + 1 - columns[j].size();
+        shares[j] = !taken[parent] && zeros <= most_zeros;
+        if (shares[j]) {
+            taken[parent] = true;
+            columns[j].assign(1, static_cast<Node>(parent));
+            columns[j].insert(columns[j].end(), columns[parent].begin(), columns[parent].end());
+            children[parent].insert(children[parent].begin(), j);
+        } else {
+            children[parent].push_back(j);
+        }
     }
-    std::vector<std::size_t> order(nodes);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return below[i] < below[j]; });
+    std::vector<std::size_t> order;  // parents first, the child that shares a panel right after: then reversed
+    while (!open.empty()) {
+        const std::size_t j = open.back();
+        open.pop_back();
+        order.push_back(j);
+        open.insert(open.end(), children[j].rbegin(), children[j].rend());
+    }
+    std::reverse(order.begin(), order.end());
     std::vector<std::int32_t> renumbered(nodes);
     for (std::size_t i = 0; i < nodes; ++i) {
         renumbered[order[i]] = static_cast<std::int32_t>(i);
-        const bool starts = i == 0 || below[order[i]] != below[order[i - 1]];
+        const bool starts = i == 0 || !shares[order[i - 1]];
         if (starts || static_cast<std::int32_t>(i) - panel.back() == widest_panel) panel.push_back(static_cast<std::int32_t>(i));
     }
     panel.push_back(static_cast<std::int32_t>(nodes));

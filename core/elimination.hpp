@@ -1,11 +1,12 @@
 // Symbolic analysis for sparse L D L^T of graph Laplacians: an elimination order and the places of the non-zeros.
 //
-// Nodes are eliminated by minimum degree. With nodes renumbered by that order, column j of L has non-zeros in the rows
+// Nodes are eliminated by minimum fill. With nodes renumbered by that order, column j of L has non-zeros in the rows
 // row[column_start[j] .. column_start[j + 1]), ascending. Done once per graph: which links are free changes the values,
 // never the pattern, because a link that is clipped keeps a small weight.
 //
 // A panel is up to four neighbouring columns, each the next one's only by the row between them: j has the rows j + 1 and
-// those of j + 1. Their updates of the columns to the right hit the same entries and are done together.
+// those of j + 1 (a few of them may be zero). Their updates of the columns to the right hit the same entries and are done
+// together.
 #pragma once
 
 #include <cstdint>

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <new>
 #include <stdexcept>
 #include <thread>
 
 #include "projection_exact.hpp"
+#include "projection_scaling.hpp"
 
 namespace privroute {
 namespace {
@@ -31,11 +33,15 @@ std::vector<Choice> choices() {
     all.push_back({"avx2", 4, project_lanes_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")});
 #endif
     all.push_back({"plain", 4, project_lanes_plain, true});
+    all.push_back({"plain8", 8, project_lanes_plain8, true});
     return all;
 }
 
+// The widest kernel, or the one asked for. "exact" and "scaling" leave out the steps before them, for tests.
 const Choice& choose(const std::string& name) {
     static const std::vector<Choice> all = choices();
+    static const Choice none{"none", 0, nullptr, true};
+    if (name == "exact" || name == "scaling") return none;
     for (const Choice& choice : all)
         if (choice.runs && (name.empty() || name == choice.name)) return choice;
     throw std::invalid_argument("this machine cannot run the instruction set " + name);
@@ -89,6 +95,16 @@ void on_threads(Queue& queue, int threads, bool (*stop)(), const Work& work) {
     for (std::thread& other : others) other.join();
 }
 
+// Hands all rows on to the exact solver.
+void leave(const ProjectionRows& rows, Worker& worker, std::int64_t links) {
+    for (std::int64_t row = worker.take(); row >= 0; row = worker.take()) {
+        const double* const point = rows.points + row * links;
+        const auto fits = [&](double v) { return std::abs(v) <= rows.largest_point; };
+        const bool usable = std::all_of(point, point + links, fits);
+        rows.state[row] = usable ? RowState::failed : RowState::unusable;
+    }
+}
+
 struct Workspace {
     explicit Workspace(std::size_t bytes) : memory(::operator new(bytes, std::align_val_t{lane_alignment})) {}
     ~Workspace() { ::operator delete(memory, std::align_val_t{lane_alignment}); }
@@ -118,6 +134,7 @@ ProjectionOutcome project_rows(const ProjectionPlan& plan, ProjectionRows rows, 
     Queue queue;
     queue.count = count;
     on_threads(queue, std::min(threads, paying), stop, [&](Worker& worker) {
+        if (!choice.kernel) return leave(rows, worker, graph.all_links);
         const Workspace workspace(lane_workspace(graph, choice.lanes));
         choice.kernel(graph, rows, {Worker::next, &worker}, workspace.memory);
     });
@@ -132,13 +149,18 @@ ProjectionOutcome project_rows(const ProjectionPlan& plan, ProjectionRows rows, 
     if (!queue.stopped && outcome.unusable < 0 && !left.empty()) {
         Queue rest;
         rest.count = outcome.exact;
-        std::atomic<std::int64_t> uncertified{0};
+        std::atomic<std::int64_t> scaled{0};
         on_threads(rest, static_cast<int>(std::min<std::int64_t>(threads, outcome.exact)), stop, [&](Worker& worker) {
             ExactProjection exact(plan);
-            for (std::int64_t i = worker.take(); i >= 0 && !worker.stopped(); i = worker.take())
-                if (!exact.run(rows, left[static_cast<std::size_t>(i)], Worker::should_stop, &worker)) ++uncertified;
+            ScalingProjection scaling(plan);
+            for (std::int64_t i = worker.take(); i >= 0 && !worker.stopped(); i = worker.take()) {
+                const std::int64_t row = left[static_cast<std::size_t>(i)];
+                if (instruction_set != "scaling" && exact.run(rows, row, Worker::should_stop, &worker)) continue;
+                scaling.run(rows, row, Worker::should_stop, &worker);
+                ++scaled;
+            }
         });
-        outcome.uncertified = uncertified;
+        outcome.scaled = scaled;
         queue.stopped = queue.stopped || rest.stopped;
     }
     outcome.stopped = queue.stopped;

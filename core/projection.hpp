@@ -10,13 +10,13 @@
 
 namespace privroute {
 
-// Instruction sets that this machine can run, the widest first ("avx512", "avx2", "plain").
+// Instruction sets that this machine can run, the fastest first ("avx512", "avx2", "plain", "plain8").
 std::vector<std::string> instruction_sets();
 
 struct ProjectionOutcome {
     std::int64_t unusable = -1;    // first row whose point is not finite or too large
-    std::int64_t exact = 0;        // rows that the exact solver did
-    std::int64_t uncertified = 0;  // rows whose bound misses the tolerance after all (none are known)
+    std::int64_t exact = 0;        // rows that the vector kernel left to the exact solver
+    std::int64_t scaled = 0;       // rows that this left to scaling
     bool stopped = false;
 };
 

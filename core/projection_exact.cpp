@@ -8,7 +8,7 @@ namespace privroute {
 namespace {
 
 constexpr double unit = 0x1p-100;  // relative rounding error of a double-double operation, with a margin
-constexpr int most_steps = 5000;
+constexpr int most_steps = 300;  // more than any row is known to take; scaling does the rest
 constexpr int most_searches = 400;
 constexpr double largest_delta = 1e-2;
 constexpr double smallest_delta = 1e-13;  // keeps the pivots of double away from zero
@@ -24,20 +24,52 @@ DoubleDouble clip(DoubleDouble z) {
 constexpr double nearly = 1e-13;
 bool is_free(DoubleDouble z) { return -nearly <= z.high && z.high <= 1.0 + nearly; }
 
+// Flows on the links of pendants, and their potentials from those of their parents (already in `potentials`). What a
+// pendant sends and receives is fixed: 1 and 0 at the origin, 0 and 1 at the destination, elsewhere the same amount both
+// ways, which costs least at the mean of the two points. docs/proofs/projection.md, Lemma 2.
+void add_pendants(const LaneGraph& graph, std::int32_t origin, std::int32_t destination,
+                                const double* point, double* flows, double* potentials) {
+    for (std::int32_t i = 0; i < graph.pendants; ++i) {
+        const Pendant& pendant = graph.pendant[i];
+        const double in = point[pendant.in], out = point[pendant.out];  // flows may be the same memory
+        const double parent = potentials[graph.tail[pendant.in]];
+        double &rise = potentials[pendant.node], &flow_in = flows[pendant.in], &flow_out = flows[pendant.out];
+        if (pendant.node == origin || pendant.node == destination) {
+            const bool sends = pendant.node == origin;
+            flow_in = sends ? 0.0 : 1.0;
+            flow_out = sends ? 1.0 : 0.0;
+            const double one = sends ? out - 1.0 : 1.0 - in, other = sends ? -in : out;
+            rise = parent + ((one < other) == sends ? one : other);
+            continue;
+        }
+        const bool open = link_is_open(graph, pendant.in, origin, destination);
+        const double mean = 0.5 * (in + out), inside = mean > 0.0 ? (mean < 1.0 ? mean : 1.0) : 0.0;
+        flow_in = flow_out = open ? inside : 0.0;
+        rise = parent + 0.5 * (out - in);
+    }
+}
+
 }  // namespace
 
 ExactProjection::ExactProjection(const ProjectionPlan& plan)
     : graph_(plan.lanes()),
       elimination_(plan.elimination),
       point_(plan.links()),
-      diagonal_(plan.nodes()),
-      below_(plan.elimination.row.size()),
-      step_(plan.nodes()),
+      diagonal_(at(graph_.nodes)),
+      below_(at(graph_.slots)),
+      step_(at(graph_.nodes)),
+      tail_(plan.links()),
+      head_(plan.links()),
       slot_(plan.links()),
-      leaving_(plan.nodes()),
-      entering_(plan.nodes()) {
-    for (std::size_t e = 0; e < plan.links(); ++e)
-        slot_[e] = plan.elimination.slot(graph_.position[graph_.tail[e]], graph_.position[graph_.head[e]]);
+      leaving_(at(graph_.nodes)),
+      entering_(at(graph_.nodes)) {
+    for (std::int32_t r = 0; r < graph_.links; ++r) {
+        const std::int32_t link = graph_.link_of_row[r];
+        const auto e = at(link);
+        tail_[e] = graph_.tail_position[link];
+        head_[e] = graph_.head_position[link];
+        slot_[e] = elimination_.slot(tail_[e], head_[e]);
+    }
 }
 
 void ExactProjection::open_links(const double* point) {
@@ -46,28 +78,31 @@ void ExactProjection::open_links(const double* point) {
         leaving_[v].clear();
         entering_[v].clear();
     }
-    for (std::int32_t e = 0; e < graph_.links; ++e) {
-        point_[at(e)] = point[e];
-        if (!link_is_open(graph_, e, origin_, destination_)) continue;
-        open_.push_back(e);
-        leaving_[at(graph_.tail[e])].push_back(e);
-        entering_[at(graph_.head[e])].push_back(e);
+    point_.assign(point, point + graph_.all_links);
+    for (std::int32_t r = 0; r < graph_.links; ++r) {
+        const std::int32_t link = graph_.link_of_row[r];
+        if (!link_is_open(graph_, link, origin_, destination_)) continue;
+        open_.push_back(link);
+        leaving_[at(tail_[at(link)])].push_back(link);
+        entering_[at(head_[at(link)])].push_back(link);
     }
 }
 
 DoubleDouble ExactProjection::stretched(const State& state, std::size_t link) const {
-    return DoubleDouble(point_[link]) + (state.potential[at(graph_.head[link])] - state.potential[at(graph_.tail[link])]);
+    return DoubleDouble(point_[link]) + (state.potential[at(head_[link])] - state.potential[at(tail_[link])]);
 }
 
 // Imbalance at state.potential, and the weighted Laplacian (as the vector kernel's evaluate, delta from the imbalance).
 void ExactProjection::evaluate(State& state) const {
     std::fill(state.imbalance.begin(), state.imbalance.end(), DoubleDouble());
-    state.imbalance[at(origin_)] = 1.0;
-    state.imbalance[at(destination_)] = -1.0;
+    auto& origin = state.imbalance[at(graph_.position[origin_])];
+    auto& destination = state.imbalance[at(graph_.position[destination_])];
+    origin = origin + 1.0;
+    destination = destination - 1.0;  // both may hang on the same node
     for (const std::int32_t link : open_) {
         const auto e = at(link);
         const DoubleDouble x = clip(stretched(state, e));
-        auto &from = state.imbalance[at(graph_.tail[e])], &to = state.imbalance[at(graph_.head[e])];
+        auto &from = state.imbalance[at(tail_[e])], &to = state.imbalance[at(head_[e])];
         from = from - x;
         to = to + x;
     }
@@ -86,8 +121,8 @@ void ExactProjection::solve(const State& state) {
     for (const std::int32_t link : open_) {
         const auto e = at(link);
         const double w = is_free(stretched(state, e)) ? 1.0 : delta;
-        diagonal_[at(graph_.position[graph_.tail[e]])] += w;
-        diagonal_[at(graph_.position[graph_.head[e]])] += w;
+        diagonal_[at(tail_[e])] += w;
+        diagonal_[at(head_[e])] += w;
         below_[at(slot_[e])] -= w;
     }
     // a node without open links, or the last one of a part without any to the rest, has no pivot of its own
@@ -105,7 +140,7 @@ void ExactProjection::solve(const State& state) {
                 below_[at(elimination_.slot(graph_.row[a], graph_.row[b]))] -= scaled * below_[at(a)];
         }
     }
-    for (std::int32_t v = 0; v < graph_.nodes; ++v) step_[at(graph_.position[v])] = -state.imbalance[at(v)].high;
+    for (std::size_t i = 0; i < step_.size(); ++i) step_[i] = -state.imbalance[i].high;
     for (std::int32_t j = 0; j < graph_.nodes; ++j) {
         const double y = diagonal_[at(j)] * step_[at(j)];
         for (std::int32_t a = graph_.column_start[j]; a < graph_.column_start[j + 1]; ++a)
@@ -122,12 +157,11 @@ void ExactProjection::solve(const State& state) {
 // Derivative of the dual along step_ at state.potential + s step_, and its slope there. Summing what has changed since
 // s = 0, where the derivative is `before`, keeps the digits that a sum of flows would cancel.
 double ExactProjection::derivative(const State& state, double before, double s, double& slope) const {
-    const auto along = [&](std::int32_t v) { return step_[at(graph_.position[v])]; };
     double sum = before;
     slope = 0.0;
     for (const std::int32_t link : open_) {
         const auto e = at(link);
-        const double move = along(graph_.head[e]) - along(graph_.tail[e]);
+        const double move = step_[at(head_[e])] - step_[at(tail_[e])];
         const DoubleDouble here = stretched(state, e), z = here + DoubleDouble(s * move);
         sum += (clip(z) - clip(here)).high * move;
         if (is_free(z)) slope += move * move;
@@ -188,45 +222,46 @@ void ExactProjection::jump(State& state) const {
         };
         for (const std::int32_t e : leaving_[next]) {  // more flow on it: possible below 1
             const DoubleDouble z = stretched(state, at(e));
-            if (z < 1.0) relax(at(graph_.head[e]), -z);
+            if (z < 1.0) relax(at(head_[at(e)]), -z);
         }
         for (const std::int32_t e : entering_[next]) {  // less flow on it: possible above 0
             const DoubleDouble z = stretched(state, at(e));
-            if (DoubleDouble(0.0) < z) relax(at(graph_.tail[e]), z - 1.0);
+            if (DoubleDouble(0.0) < z) relax(at(tail_[at(e)]), z - 1.0);
         }
     }
     for (std::size_t v = 0; v < distance.size(); ++v)
         state.potential[v] = state.potential[v] + (distance[v] < nearest ? distance[v] : nearest);
 }
 
-double ExactProjection::write(const State& state, const ProjectionRows& rows, std::int64_t row) const {
-    double* const flows = rows.flows + row * graph_.links;
-    double* const potentials = rows.potentials_out + row * graph_.nodes;
+double ExactProjection::bound(const State& state) const {
     double flow = 0.0, largest = 0.0;
-    std::fill(flows, flows + graph_.links, 0.0);
-    for (const std::int32_t link : open_) {
-        const auto e = at(link);
-        largest = std::max(largest, std::abs(point_[e]));
-        flows[link] = clip(stretched(state, e)).high;
-        flow += flows[link];
-    }
-    for (std::int32_t v = 0; v < graph_.nodes; ++v) potentials[v] = state.potential[at(v)].high;
+    for (const double v : point_) largest = std::max(largest, std::abs(v));
+    for (const std::int32_t e : open_) flow += clip(stretched(state, at(e))).high;
     // the flows are rounded to double once more when they are written: at most 2^-53 on each link
     return certified_bound(graph_, state.total, flow, largest, unit) +
-           1.001 * 0x1p-53 * std::sqrt(static_cast<double>(graph_.links));
+           1.001 * 0x1p-53 * std::sqrt(static_cast<double>(graph_.all_links));
+}
+
+void ExactProjection::write(const State& state, const ProjectionRows& rows, std::int64_t row) const {
+    double* const flows = rows.flows + row * graph_.all_links;
+    std::fill(flows, flows + graph_.all_links, 0.0);
+    for (const std::int32_t e : open_) flows[e] = clip(stretched(state, at(e))).high;
+    add_pendants(graph_, origin_, destination_, point_.data(), flows, rows.potentials_out + row * graph_.all_nodes);
 }
 
 bool ExactProjection::run(const ProjectionRows& rows, std::int64_t row, bool (*stop)(void*), void* context) {
     origin_ = rows.origin[row];
     destination_ = rows.destination[row];
-    open_links(rows.points + row * graph_.links);
+    open_links(rows.points + row * graph_.all_links);
     const auto nodes = at(graph_.nodes);
-    const double* const start = rows.potentials_out + row * graph_.nodes;
+    double* const potentials = rows.potentials_out + row * graph_.all_nodes;
+    std::vector<double> start(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) start[i] = potentials[graph_.node[i]];
     State best{std::vector<DoubleDouble>(nodes), std::vector<DoubleDouble>(nodes)}, now = best;
     evaluate(best);
-    std::copy(start, start + nodes, now.potential.begin());
+    std::copy(start.begin(), start.end(), now.potential.begin());
     const double reach = this->reach();
-    if (std::all_of(start, start + nodes, [=](double p) { return std::abs(p) <= reach; })) {
+    if (std::all_of(start.begin(), start.end(), [=](double p) { return std::abs(p) <= reach; })) {
         evaluate(now);
         if (now.total < best.total) best = now;
     }
@@ -241,17 +276,18 @@ bool ExactProjection::run(const ProjectionRows& rows, std::int64_t row, bool (*s
         }
         solve(now);
         double before = 0.0;
-        for (std::int32_t v = 0; v < graph_.nodes; ++v)
-            before += now.imbalance[at(v)].high * step_[at(graph_.position[v])];
+        for (std::size_t i = 0; i < nodes; ++i) before += now.imbalance[i].high * step_[i];
         const double s = search(now, before);
         long_step = s > 4.0;
-        for (std::int32_t v = 0; v < graph_.nodes; ++v)
-            now.potential[at(v)] = now.potential[at(v)] + DoubleDouble(s * step_[at(graph_.position[v])]);
+        for (std::size_t i = 0; i < nodes; ++i) now.potential[i] = now.potential[i] + DoubleDouble(s * step_[i]);
         evaluate(now);
         if (now.total < best.total) best = now;
     }
-    rows.error_bound[row] = write(best, rows, row);
-    return rows.error_bound[row] <= rows.tolerance;
+    for (std::size_t i = 0; i < nodes; ++i) potentials[graph_.node[i]] = best.potential[i].high;
+    rows.error_bound[row] = bound(best);
+    if (!(rows.error_bound[row] <= rows.tolerance)) return false;
+    write(best, rows, row);
+    return true;
 }
 
 }  // namespace privroute

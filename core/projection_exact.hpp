@@ -17,8 +17,8 @@ class ExactProjection {
 public:
     explicit ExactProjection(const ProjectionPlan& plan);
 
-    // Solves row `row`, starting from potentials_out (or from 0, whichever is closer to balance), and writes flows,
-    // potentials and error bound. False if the bound misses the tolerance, or if `stop` asked for an end.
+    // Solves row `row`, starting from potentials_out (or from 0, whichever is closer to balance), and writes potentials
+    // and error bound, and flows if the bound meets the tolerance. False if it does not, or if `stop` asked for an end.
     bool run(const ProjectionRows& rows, std::int64_t row, bool (*stop)(void*), void* context);
 
 private:
@@ -36,7 +36,8 @@ private:
     double search(const State& state, double before) const;
     [[nodiscard]] double reach() const;
     void jump(State& state) const;
-    double write(const State& state, const ProjectionRows& rows, std::int64_t row) const;
+    [[nodiscard]] double bound(const State& state) const;
+    void write(const State& state, const ProjectionRows& rows, std::int64_t row) const;
     [[nodiscard]] DoubleDouble stretched(const State& state, std::size_t link) const;
 
     const LaneGraph graph_;
@@ -45,8 +46,8 @@ private:
     std::vector<std::int32_t> open_;  // links that the pair may use
     std::vector<double> point_;
     std::vector<double> diagonal_, below_, step_;  // by position in the elimination order
-    std::vector<std::int32_t> slot_;               // of each link
-    std::vector<std::vector<std::int32_t>> leaving_, entering_;  // open links at each node
+    std::vector<std::int32_t> tail_, head_, slot_;  // of each link, as positions
+    std::vector<std::vector<std::int32_t>> leaving_, entering_;  // open links at each position
 };
 
 }  // namespace privroute

@@ -9,18 +9,13 @@
 #pragma once
 
 #include <string.h>
-#if defined(__AVX2__) || defined(__AVX512F__)
-#include <immintrin.h>
-#endif
 
+#include "lane_laplacian.hpp"
+#include "lane_vector.hpp"
 #include "projection_problem.hpp"
 
 namespace privroute {
 namespace {
-
-constexpr int lanes = PRIVROUTE_LANES;
-typedef double Vec __attribute__((vector_size(lanes * sizeof(double))));
-typedef std::int64_t Mask __attribute__((vector_size(lanes * sizeof(double))));
 
 constexpr double closed_point = -1e30;     // stands in for v on links that the pair may not use: their flow is 0
 constexpr double largest_start = 1e20;     // warm potentials beyond this lose every digit of v: start from 0 instead
@@ -32,27 +27,12 @@ constexpr int most_stalls = 5;
 constexpr int most_searches = 60;
 constexpr double longest_search = 1e6;     // beyond, the exact solver finds its way better
 
-inline Vec all(double value) { return value - Vec{}; }
-// min(max(z, 0), 1), and 0 where z is not a number. Compilers do not make the two instructions of the comparisons.
-inline Vec clip(Vec z) {
-#if PRIVROUTE_LANES == 8 && defined(__AVX512F__)
-    return _mm512_min_pd(_mm512_max_pd(z, _mm512_setzero_pd()), _mm512_set1_pd(1.0));
-#elif PRIVROUTE_LANES == 4 && defined(__AVX2__)
-    return _mm256_min_pd(_mm256_max_pd(z, _mm256_setzero_pd()), _mm256_set1_pd(1.0));
-#else
-    z = z > 0.0 ? z : all(0.0);
-    return z < 1.0 ? z : all(1.0);
-#endif
-}
-inline Vec magnitude(Vec a) { return a < 0.0 ? -a : a; }
-inline double& lane_of(Vec* values, std::int64_t i, int lane) {
-    return reinterpret_cast<double*>(values)[i * lanes + lane];
-}
-
 // One pair in a lane.
 struct Lane {
     std::int64_t row = -1;
     std::int32_t origin = 0, destination = 0;  // as positions
+    bool done = false;  // has its result, to be written with that of other lanes
+    double sum = 0.0;   // of |imbalance|, when done
     int steps = 0, stalls = 0;
     double best = 0.0;        // smallest imbalance so far
     double largest_point = 0.0;
@@ -71,26 +51,31 @@ public:
         at_ = take(g_.nodes);
         trial_ = take(g_.nodes);
         below_ = take(g_.slots);
-        point_ = take(g_.links);
-        flow_ = take(g_.links);
-        memset(workspace, 0, static_cast<std::size_t>(next - static_cast<Vec*>(workspace)) * sizeof(Vec));
+        point_ = take(g_.all_links);
+        rise_ = take(g_.all_nodes);
+        nowhere_ = reinterpret_cast<double*>(next);
+        memset(workspace, 0, lane_workspace(g_, lanes));
         half_path_ = 0.5 * __builtin_sqrt(static_cast<double>(g_.nodes - 1));
     }
 
     void run() {
-        bool loaded = false;
-        for (int l = 0; l < lanes; ++l) loaded |= refill(l);
-        if (loaded) evaluate();
         settle();
         while (busy()) {
             Vec* const swap = at_;
             at_ = trial_;
             trial_ = swap;
-            for (int l = 0; l < lanes; ++l) delta_[l] = lane_[l].next_delta;
-            factorise();
-            solve();
+            Mask going{};
+            for (int l = 0; l < lanes; ++l) {
+                delta_[l] = lane_[l].next_delta;
+                going[l] = lane_[l].row >= 0 && !lane_[l].done ? -1 : 0;
+            }
+            const LaneLaplacian laplacian(g_, diagonal_, below_);
+            laplacian.factorise();
+            for (std::int32_t i = 0; i < g_.nodes; ++i) step_[i] = -imbalance_[i];
+            laplacian.solve(step_);
             Vec before{}, after{};
             for (std::int32_t i = 0; i < g_.nodes; ++i) {
+                step_[i] = (Vec)((Mask)step_[i] & going);
                 before += imbalance_[i] * step_[i];
                 trial_[i] = at_[i] + step_[i];
             }
@@ -112,7 +97,9 @@ private:
     void evaluate() {
         memset(diagonal_, 0, static_cast<std::size_t>(g_.nodes) * sizeof(Vec));
         memset(imbalance_, 0, static_cast<std::size_t>(g_.nodes) * sizeof(Vec));
-        memset(below_, 0, static_cast<std::size_t>(g_.slots) * sizeof(Vec));
+        if (g_.shared_slots)  // parallel links add up; the slots without links are 0: see solve
+            for (std::int32_t e = 0; e < g_.edges; ++e) below_[g_.slot[e]] = Vec{};
+        const bool shared = g_.shared_slots;
         for (int l = 0; l < lanes; ++l) {
             lane_of(imbalance_, lane_[l].origin, l) += 1.0;
             lane_of(imbalance_, lane_[l].destination, l) -= 1.0;
@@ -123,114 +110,45 @@ private:
         const std::int32_t two_way = g_.two_way, edges = g_.edges;
         const Vec delta = delta_, more = 1.0 - delta_;
         const auto weight = [=](Vec z, Vec x) { return delta + (Vec)((Mask)more & (z == x)); };
-        const Vec* v = point_;
+        const Vec* const v = point_;
+        const std::int32_t* link = g_.link_of_row;
         for (std::int32_t e = 0; e < two_way;) {
             const std::int32_t a = lower[e];
             const Vec here = potential[a];
             Vec balance = imbalance[a], degree = diagonal[a];
-            for (; e < two_way && lower[e] == a; ++e, v += 2) {
+            for (; e < two_way && lower[e] == a; ++e, link += 2) {
                 const std::int32_t b = upper[e];
                 const Vec difference = potential[b] - here;
-                const Vec up = v[0] + difference, down = v[1] - difference;
+                const Vec up = v[link[0]] + difference, down = v[link[1]] - difference;
                 const Vec flow_up = clip(up), flow_down = clip(down);
                 const Vec net = flow_up - flow_down, w = weight(up, flow_up) + weight(down, flow_down);
                 balance -= net;
                 imbalance[b] += net;
                 degree += w;
                 diagonal[b] += w;
-                below[slot[e]] -= w;
+                below[slot[e]] = shared ? below[slot[e]] - w : -w;
             }
             imbalance[a] = balance;
             diagonal[a] = degree;
         }
-        for (std::int32_t e = two_way; e < edges; ++e, ++v) {
+        for (std::int32_t e = two_way; e < edges; ++e, ++link) {
             const std::int32_t tail = lower[e], head = upper[e];
-            const Vec z = v[0] + (potential[head] - potential[tail]), x = clip(z), w = weight(z, x);
+            const Vec z = v[*link] + (potential[head] - potential[tail]), x = clip(z), w = weight(z, x);
             imbalance[tail] -= x;
             imbalance[head] += x;
             diagonal[tail] += w;
             diagonal[head] += w;
-            below[slot[e]] -= w;
+            below[slot[e]] = shared ? below[slot[e]] - w : -w;
         }
         // the Laplacian of each component is singular by a constant; holding its last node fixed takes that away
         for (std::int32_t i = 0; i < g_.roots; ++i) diagonal[g_.root[i]] += 1.0;
-    }
-
-    // L D L^T in place: below_ holds L D, diagonal_ becomes 1/D. Columns of a panel have the same rows below it, so its
-    // products are summed in registers before they are subtracted: most of the time goes into loads and stores.
-    void factorise() {
-        const std::int32_t* target = g_.target;
-        for (std::int32_t k = 0; k < g_.panels; ++k) {
-            const std::int32_t first = g_.panel[k];
-            switch (g_.panel[k + 1] - first) {
-                case 1: target = eliminate<1>(first, target); break;
-                case 2: target = eliminate<2>(first, target); break;
-                case 3: target = eliminate<3>(first, target); break;
-                default: target = eliminate<4>(first, target); break;
-            }
-        }
-    }
-
-    template <int width>
-    const std::int32_t* eliminate(std::int32_t first, const std::int32_t* target) {
-        static_assert(width <= widest_panel);
-        Vec *const diagonal = diagonal_, *const below = below_;
-        const std::int32_t last = first + width - 1;
-        const std::int32_t count = g_.column_start[last + 1] - g_.column_start[last];
-        const std::int32_t* const row = g_.row + g_.column_start[last];
-        Vec* column[width];  // the part of each column below the panel; its entries within the panel come right before
-        for (int q = 0; q < width; ++q) column[q] = below + g_.column_start[first + q] + (width - 1 - q);
-        const auto within = [&](int q, int r) -> Vec& { return column[q][r - width]; };
-        Vec inverse[width];
-        for (int q = 0; q < width; ++q) {
-            inverse[q] = 1.0 / diagonal[first + q];
-            diagonal[first + q] = inverse[q];
-            for (int r = q + 1; r < width; ++r) {
-                const Vec entry = within(q, r), scaled = entry * inverse[q];
-                diagonal[first + r] -= scaled * entry;
-                for (int s = r + 1; s < width; ++s) within(r, s) -= scaled * within(q, s);
-                for (std::int32_t i = 0; i < count; ++i) column[r][i] -= scaled * column[q][i];
-            }
-        }
-        for (std::int32_t b = 0; b < count; ++b) {
-            Vec scaled[width], sum{};
-            for (int q = 0; q < width; ++q) {
-                scaled[q] = column[q][b] * inverse[q];
-                sum += scaled[q] * column[q][b];
-            }
-            diagonal[row[b]] -= sum;
-            for (std::int32_t a = b + 1; a < count; ++a) {
-                Vec product = scaled[0] * column[0][a];
-                for (int q = 1; q < width; ++q) product += scaled[q] * column[q][a];
-                below[*target++] -= product;
-            }
-        }
-        return target;
-    }
-
-    // step_ = -(L D L^T)^-1 imbalance_
-    void solve() {
-        const std::int32_t *const start = g_.column_start, *const row = g_.row;
-        const Vec *const below = below_, *const diagonal = diagonal_;
-        Vec* const step = step_;
-        const std::int32_t nodes = g_.nodes;
-        for (std::int32_t i = 0; i < nodes; ++i) step[i] = -imbalance_[i];
-        for (std::int32_t j = 0; j < nodes; ++j) {
-            const Vec y = diagonal[j] * step[j];
-            for (std::int32_t a = start[j]; a < start[j + 1]; ++a) step[row[a]] -= below[a] * y;
-        }
-        for (std::int32_t j = nodes - 1; j >= 0; --j) {
-            Vec sum = step[j];
-            for (std::int32_t a = start[j]; a < start[j + 1]; ++a) sum -= below[a] * step[row[a]];
-            step[j] = sum * diagonal[j];
-        }
     }
 
     // Derivative of the dual at at_ + s step_ along step_, and its slope. Summing what has changed since s = 0, where
     // the derivative is `before`, keeps the digits that a sum of flows would cancel.
     Vec derivative(Vec before, Vec s, Vec& slope) const {
         Vec sum = before, rise{};
-        const Vec* v = point_;
+        const std::int32_t* link = g_.link_of_row;
         for (std::int32_t e = 0; e < g_.edges; ++e) {
             const Vec move = step_[g_.upper[e]] - step_[g_.lower[e]];
             const Vec difference = at_[g_.upper[e]] - at_[g_.lower[e]], added = s * move;
@@ -239,10 +157,10 @@ private:
                 sum += (x - clip(here)) * along;
                 rise += (Vec)((Mask)(along * along) & (z == x));
             };
-            const Vec up = *v++ + difference;
+            const Vec up = point_[*link++] + difference;
             add(up, up + added, move);
             if (e >= g_.two_way) continue;
-            const Vec down = *v++ - difference;
+            const Vec down = point_[*link++] - difference;
             add(down, down - added, -move);
         }
         slope = rise;
@@ -291,122 +209,169 @@ private:
         return true;
     }
 
-    // Decide for every lane: go on, or write the result and take the next pair (which may be finished at once).
+    // Decide for every lane: go on, or keep the result. Once half of the lanes are done (or all that are left), write
+    // them and take the next pairs, which may be finished at once: loading and evaluating is for all lanes together.
     void settle() {
-        bool loaded = true;
-        while (loaded) {
+        while (true) {
             Vec sum{}, largest{};
             for (std::int32_t i = 0; i < g_.nodes; ++i) {
                 const Vec a = magnitude(imbalance_[i]);
                 sum += a;
                 largest = a > largest ? a : largest;
             }
-            bool done[lanes];
-            int finished = 0;
+            int idle = 0, going = 0;
             for (int l = 0; l < lanes; ++l) {
-                done[l] = false;
                 Lane& lane = lane_[l];
-                if (lane.row < 0) continue;
-                const bool certified = half_path_ * sum[l] <= 0.8 * rows_.tolerance;
-                if (sum[l] < 0.7 * lane.best) lane.stalls = 0;
-                else if (sum[l] < 1e-7) ++lane.stalls;  // rounding holds it here; far out slow steps are normal
-                if (sum[l] < lane.best) lane.best = sum[l];
-                lane.next_delta = largest[l] < largest_delta ? 0.1 * largest[l] : largest_delta;
-                if (lane.next_delta < smallest_delta) lane.next_delta = smallest_delta;
-                done[l] = certified || ++lane.steps > most_steps || lane.stalls > most_stalls;
-                if (done[l]) rows_.state[lane.row] = certified ? RowState::done : RowState::failed;
-                finished += done[l];
+                if (lane.row >= 0 && !lane.done) judge(lane, sum[l], largest[l]);
+                (lane.row >= 0 && !lane.done ? going : idle) += 1;
             }
-            if (!finished) return;
-            write(done, sum);
-            loaded = false;
-            for (int l = 0; l < lanes; ++l)
-                if (done[l]) loaded |= refill(l);
-            if (loaded) evaluate();
+            if (going > 0 && (empty_ || 2 * idle < lanes)) return;
+            write();
+            if (empty_ || !refill()) return;
+            evaluate();
         }
     }
 
-    // Flows, potentials and error bounds of the lanes that are done. A row whose bound misses the tolerance gets its
-    // point back where that was overwritten, for the exact solver; its potentials go out as a start.
-    void write(const bool* done, Vec sum) {
-        Vec flow{};
-        const Vec* v = point_;
-        Vec* x = flow_;
-        const Vec* const potential = trial_;
-        const std::int32_t two_way = g_.two_way;
-        for (std::int32_t e = 0; e < g_.edges; ++e) {
-            const Vec difference = potential[g_.upper[e]] - potential[g_.lower[e]];
-            flow += *x++ = clip(*v++ + difference);
-            if (e < two_way) flow += *x++ = clip(*v++ - difference);
-        }
+    void judge(Lane& lane, double sum, double largest) {
+        const bool certified = half_path_ * sum <= 0.8 * rows_.tolerance;
+        if (sum < 0.7 * lane.best) lane.stalls = 0;
+        else if (sum < 1e-7) ++lane.stalls;  // rounding holds it here; far out slow steps are normal
+        if (sum < lane.best) lane.best = sum;
+        lane.next_delta = largest < largest_delta ? 0.1 * largest : largest_delta;
+        if (lane.next_delta < smallest_delta) lane.next_delta = smallest_delta;
+        lane.done = certified || ++lane.steps > most_steps || lane.stalls > most_stalls;
+        lane.sum = sum;
+        if (lane.done) rows_.state[lane.row] = certified ? RowState::done : RowState::failed;
+    }
+
+    // Flows, potentials and error bounds of the lanes that are done. A row whose bound misses the tolerance keeps its
+    // point for the exact solver (it may be in the memory of the flows); its potentials go out as a start.
+    void write() {
+        double *flows[lanes], *potentials[lanes];
+        bool any = false;
         for (int l = 0; l < lanes; ++l) {
-            if (!done[l]) continue;
-            const std::int64_t row = lane_[l].row;
-            const double bound = certified_bound(g_, sum[l], flow[l], lane_[l].largest_point, unit_roundoff);
-            rows_.error_bound[row] = bound;
-            if (!(bound <= rows_.tolerance)) rows_.state[row] = RowState::failed;
-            const bool good = rows_.state[row] == RowState::done;
-            Vec* const from = good ? flow_ : point_;
-            double *const out = rows_.flows + row * g_.links, *const potentials = rows_.potentials_out + row * g_.nodes;
-            if (good || rows_.flows == rows_.points)
-                for (std::int32_t r = 0; r < g_.links; ++r) out[g_.link_of_row[r]] = lane_of(from, r, l);
-            for (std::int32_t i = 0; i < g_.nodes; ++i) potentials[i] = lane_of(trial_, g_.position[i], l);
+            Lane& lane = lane_[l];
+            flows[l] = potentials[l] = nowhere_;
+            if (!lane.done) continue;
+            any = true;
+            potentials[l] = rows_.potentials_out + lane.row * g_.all_nodes;
+            if (certify(l)) flows[l] = rows_.flows + lane.row * g_.all_links;
+            lane = Lane{};
         }
+        if (!any) return;
+        const std::int32_t* const position = g_.position;
+        const std::int32_t *const tail = g_.tail_position, *const head = g_.head_position;
+        for (std::int32_t v = 0; v < g_.all_nodes; ++v) scatter(potentials, v, trial_[position[v]] + rise_[v]);
+        for (std::int32_t e = 0; e < g_.all_links; ++e)
+            scatter(flows, e, clip(point_[e] + (trial_[head[e]] - trial_[tail[e]])));
     }
 
-    bool refill(int l) {
-        Lane& lane = lane_[l];
-        lane = Lane{};
-        std::int64_t row;
-        while ((row = source_.next(source_.context)) >= 0) {
-            lane.largest_point = largest_of(rows_.points + row * g_.links);
-            if (lane.largest_point <= rows_.largest_point) break;
-            rows_.state[row] = RowState::unusable;  // reported, not projected
+    // The bound knows the sum of the flows only where it needs to: elsewhere 1 on every link is enough.
+    bool certify(int l) {
+        const Lane& lane = lane_[l];
+        double& bound = rows_.error_bound[lane.row];
+        bound = certified_bound(g_, lane.sum, g_.links, lane.largest_point, unit_roundoff);
+        if (bound <= rows_.tolerance) return true;
+        Vec flow{};
+        for (std::int32_t e = 0; e < g_.all_links; ++e)
+            flow += clip(point_[e] + (trial_[g_.head_position[e]] - trial_[g_.tail_position[e]]));
+        bound = certified_bound(g_, lane.sum, flow[l], lane.largest_point, unit_roundoff);
+        if (bound <= rows_.tolerance) return true;
+        rows_.state[lane.row] = RowState::failed;
+        return false;
+    }
+
+    // Takes a row for every idle lane; false if there was none.
+    bool refill() {
+        const double *points[lanes], *starts[lanes];
+        const double* some = nullptr;
+        Mask loaded{};
+        for (int l = 0; l < lanes; ++l) {
+            points[l] = starts[l] = nullptr;
+            if (lane_[l].row >= 0 || !take(lane_[l])) continue;
+            points[l] = some = rows_.points + lane_[l].row * g_.all_links;
+            if (rows_.potentials_in) starts[l] = rows_.potentials_in + lane_[l].row * g_.all_nodes;
+            loaded[l] = -1;
+            delta_[l] = largest_delta;
         }
-        if (row < 0) return false;
-        const std::int32_t origin = rows_.origin[row], destination = rows_.destination[row];
-        lane.row = row;
-        lane.origin = g_.position[origin];
-        lane.destination = g_.position[destination];
-        lane.best = __builtin_inf();
-        delta_[l] = largest_delta;
-        const double* const point = rows_.points + row * g_.links;
-        const std::int32_t* const link_of_row = g_.link_of_row;
-        for (std::int32_t r = 0; r < g_.links; ++r) lane_of(point_, r, l) = point[link_of_row[r]];
-        for (std::int32_t i = 0; i < g_.restricted; ++i) {
-            const std::int32_t r = g_.restricted_row[i];
-            if (!link_is_open(g_, g_.link_of_row[r], origin, destination)) lane_of(point_, r, l) = closed_point;
+        if (!some) return false;
+        memset(nowhere_, 0, static_cast<std::size_t>(g_.all_nodes) * sizeof(double));
+        for (int l = 0; l < lanes; ++l) {  // lanes that are not loaded read what is there and keep their own
+            if (!points[l]) points[l] = some;
+            if (!starts[l]) starts[l] = nowhere_;
         }
-        const double* const start = rows_.potentials_in ? rows_.potentials_in + row * g_.nodes : nullptr;
-        bool good = start != nullptr;
-        for (std::int32_t i = 0; good && i < g_.nodes; ++i) good = __builtin_fabs(start[i]) <= largest_start;
-        for (std::int32_t i = 0; i < g_.nodes; ++i) lane_of(trial_, g_.position[i], l) = good ? start[i] : 0.0;
+        Vec largest{};
+        Mask usable = ~Mask{}, good = ~Mask{};  // comparisons that a value which is not a number fails
+        for (std::int32_t e = 0; e < g_.all_links; ++e) {
+            const Vec v = gather(points, e), size = magnitude(v);
+            point_[e] = loaded ? v : point_[e];
+            usable &= size <= rows_.largest_point;
+            largest = size > largest ? size : largest;
+        }
+        for (std::int32_t i = 0; i < g_.nodes; ++i) {
+            const Vec p = gather(starts, g_.node[i]);
+            trial_[i] = loaded ? p : trial_[i];
+            good &= magnitude(p) <= largest_start;
+        }
+        fold_pendants(loaded);
+        for (int l = 0; l < lanes; ++l)
+            if (loaded[l]) admit(l, largest[l], usable[l], good[l]);
         return true;
     }
 
-    // The largest |v| of a row, or not a number if the row has one.
-    double largest_of(const double* point) const {
-        Vec largest{};
-        Mask bad{};
-        std::int32_t e = 0;
-        for (; e + lanes <= g_.links; e += lanes) {
-            Vec v;
-            memcpy(&v, point + e, sizeof v);
-            v = magnitude(v);
-            bad |= ~(v >= 0.0);
-            largest = v > largest ? v : largest;
+    // Points and start of a lane as the steps want them; a row that cannot be projected is reported and given up.
+    void admit(int l, double largest, bool usable, bool good_start) {
+        Lane& lane = lane_[l];
+        if (!usable) {
+            rows_.state[lane.row] = RowState::unusable;
+            lane = Lane{};
         }
-        double result = 0.0;
-        for (int l = 0; l < lanes; ++l) {
-            if (bad[l]) return __builtin_nan("");
-            result = largest[l] > result ? largest[l] : result;
+        if (!good_start || !usable)
+            for (std::int32_t i = 0; i < g_.nodes; ++i) lane_of(trial_, i, l) = 0.0;
+        if (!usable) return;
+        lane.largest_point = largest;
+        const std::int32_t origin = rows_.origin[lane.row], destination = rows_.destination[lane.row];
+        for (std::int32_t i = 0; i < g_.restricted; ++i) {
+            const std::int32_t link = g_.restricted_link[i];
+            if (!link_is_open(g_, link, origin, destination)) lane_of(point_, link, l) = closed_point;
         }
-        for (; e < g_.links; ++e) {
-            const double v = __builtin_fabs(point[e]);
-            if (!(v <= result)) result = v;
-            if (v != v) return v;
+        set_end(l, origin, true);
+        set_end(l, destination, false);
+    }
+
+    // An end of the pair that is a pendant sends or receives 1, and nothing the other way.
+    void set_end(int l, std::int32_t node, bool sends) {
+        if (g_.pendant_of[node] < 0) return;
+        const Pendant& pendant = g_.pendant[g_.pendant_of[node]];
+        double &in = lane_of(point_, pendant.in, l), &out = lane_of(point_, pendant.out, l);
+        const double shift = in > 0.5 ? in : 1.0 - in;  // in and out are the mean of the two points
+        lane_of(rise_, node, l) += sends ? -shift : shift;
+        in = sends ? 0.0 : 1.0;
+        out = sends ? 1.0 : 0.0;
+    }
+
+    // docs/proofs/projection.md, Lemma 2: both links of a pendant carry the mean of their points, clipped, whatever the
+    // rest of the graph does. Its ends have the same position, so the difference of their potentials is 0 here.
+    void fold_pendants(Mask loaded) {
+        for (std::int32_t i = 0; i < g_.pendants; ++i) {
+            const Pendant& pendant = g_.pendant[i];
+            Vec &in = point_[pendant.in], &out = point_[pendant.out], &rise = rise_[pendant.node];
+            const Vec mean = 0.5 * (in + out);
+            rise = loaded ? 0.5 * (out - in) : rise;
+            in = loaded ? mean : in;
+            out = loaded ? mean : out;
         }
-        return result;
+    }
+    bool take(Lane& lane) {
+        lane = Lane{};
+        const std::int64_t row = source_.next(source_.context);
+        empty_ = row < 0;
+        if (empty_) return false;
+        lane.row = row;
+        lane.origin = g_.position[rows_.origin[row]];
+        lane.destination = g_.position[rows_.destination[row]];
+        lane.best = __builtin_inf();
+        return true;
     }
 
     const LaneGraph& g_;
@@ -415,7 +380,9 @@ private:
     double half_path_;
     Lane lane_[lanes];
     Vec delta_{};
-    Vec *diagonal_, *imbalance_, *step_, *at_, *trial_, *below_, *point_, *flow_;
+    bool empty_ = false;  // no more rows
+    Vec *diagonal_, *imbalance_, *step_, *at_, *trial_, *below_, *point_, *rise_;
+    double* nowhere_;  // takes what is written for lanes that have nothing to write
 };
 
 }  // namespace

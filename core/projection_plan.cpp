@@ -14,12 +14,18 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 ProjectionPlan::ProjectionPlan(std::span<const Node> tail, std::span<const Node> head,
                                std::span<const std::uint8_t> no_through)
-    : graph(tail, head, no_through), elimination(no_through.size(), tail, head), reached_(no_through.size()) {
+    : graph(tail, head, no_through), inner_(graph), elimination(inner_.nodes(), inner_.tail, inner_.head),
+      reached_(no_through.size()) {
+    node_.resize(inner_.nodes());
+    for (std::size_t v = 0; v < nodes(); ++v) {
+        position_.push_back(elimination.position[at(inner_.number[v])]);
+        if (inner_.pendant_of[v] < 0) node_[at(position_.back())] = static_cast<Node>(v);
+    }
     order_links();
-    std::vector<std::int32_t> degree(nodes(), 0);
-    for (std::size_t e = 0; e < links(); ++e) {
-        ++degree[at(tail[e])];
-        ++degree[at(head[e])];
+    std::vector<std::int32_t> degree(inner_.nodes(), 0);
+    for (std::size_t e = 0; e < inner_.tail.size(); ++e) {
+        ++degree[at(inner_.tail[e])];
+        ++degree[at(inner_.head[e])];
     }
     for (const std::int32_t d : degree) largest_degree_ = std::max(largest_degree_, d);
 }
@@ -31,8 +37,9 @@ void ProjectionPlan::order_links() {
     };
     // An upward link meets the oldest downward link between the same nodes that has no partner yet, and vice versa.
     std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Edge>> between;
-    for (std::size_t e = 0; e < links(); ++e) {
-        const std::int32_t from = elimination.position[at(graph.tail[e])], to = elimination.position[at(graph.head[e])];
+    for (const Link inner : inner_.links) {
+        const auto e = at(inner);
+        const std::int32_t from = position_[at(graph.tail[e])], to = position_[at(graph.head[e])];
         const bool up = from < to;
         auto& edges = between[std::minmax(from, to)];
         const auto partner =
@@ -42,7 +49,8 @@ void ProjectionPlan::order_links() {
         else (up ? partner->up : partner->down) = link;
     }
     for (const bool paired : {true, false})
-        for (const auto& [ends, edges] : between)  // by lower position: the kernels keep its sums in registers
+        for (const auto& [ends, edges] : between) {  // by lower position: the kernels keep its sums in registers
+            shared_slots_ |= edges.size() > 1;
             for (const Edge& edge : edges) {
                 if ((edge.up >= 0 && edge.down >= 0) != paired) continue;
                 const bool upward = edge.up >= 0;
@@ -55,10 +63,12 @@ void ProjectionPlan::order_links() {
                     ++two_way_;
                 }
             }
-    for (std::size_t row = 0; row < links(); ++row) {
-        const auto link = at(link_of_row_[row]);
-        if (graph.no_through[at(graph.tail[link])] || graph.no_through[at(graph.head[link])])
-            restricted_rows_.push_back(static_cast<std::int32_t>(row));
+        }
+    for (std::size_t e = 0; e < links(); ++e) {
+        tail_position_.push_back(position_[at(graph.tail[e])]);
+        head_position_.push_back(position_[at(graph.head[e])]);
+        if (graph.no_through[at(graph.tail[e])] || graph.no_through[at(graph.head[e])])
+            restricted_links_.push_back(static_cast<Link>(e));
     }
 }
 
@@ -84,21 +94,25 @@ bool ProjectionPlan::joined(Node origin, Node destination) {
 }
 
 double ProjectionPlan::expected_seconds() const {
-    const auto operations = 10 * links() + 5 * elimination.row.size() + elimination.target.size();
+    const auto operations = 10 * link_of_row_.size() + 5 * elimination.row.size() + elimination.target.size();
     return 1e-9 * static_cast<double>(operations);
 }
 
 LaneGraph ProjectionPlan::lanes() const {
     const auto count = [](const auto& values) { return static_cast<std::int32_t>(values.size()); };
     LaneGraph view{};
-    view.nodes = static_cast<std::int32_t>(nodes());
-    view.links = static_cast<std::int32_t>(links());
+    view.all_nodes = static_cast<std::int32_t>(nodes());
+    view.all_links = static_cast<std::int32_t>(links());
+    view.nodes = count(node_);
+    view.links = count(link_of_row_);
     view.edges = count(lower_);
     view.two_way = two_way_;
     view.slots = count(elimination.row);
     view.roots = count(elimination.roots);
-    view.restricted = count(restricted_rows_);
+    view.pendants = count(inner_.pendants);
+    view.restricted = count(restricted_links_);
     view.largest_degree = largest_degree_;
+    view.shared_slots = shared_slots_;
     view.lower = lower_.data();
     view.upper = upper_.data();
     view.slot = slot_.data();
@@ -109,10 +123,15 @@ LaneGraph ProjectionPlan::lanes() const {
     view.panel = elimination.panel.data();
     view.target = elimination.target.data();
     view.root = elimination.roots.data();
-    view.position = elimination.position.data();
+    view.position = position_.data();
+    view.node = node_.data();
+    view.pendant = inner_.pendants.data();
     view.tail = graph.tail.data();
     view.head = graph.head.data();
-    view.restricted_row = restricted_rows_.data();
+    view.tail_position = tail_position_.data();
+    view.head_position = head_position_.data();
+    view.restricted_link = restricted_links_.data();
+    view.pendant_of = inner_.pendant_of.data();
     view.no_through = graph.no_through.data();
     return view;
 }

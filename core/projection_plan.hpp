@@ -9,6 +9,7 @@
 
 #include "elimination.hpp"
 #include "graph.hpp"
+#include "pendants.hpp"
 #include "projection_problem.hpp"
 
 namespace privroute {
@@ -30,13 +31,21 @@ public:
     [[nodiscard]] LaneGraph lanes() const;
 
     const Graph graph;
-    const Elimination elimination;
+
+private:
+    const InnerGraph inner_;
+
+public:
+    const Elimination elimination;  // of the inner graph
 
 private:
     void order_links();
 
     // Links as rows: first the pairs of opposite links (two rows each), then single links, both by elimination order.
-    std::vector<std::int32_t> lower_, upper_, slot_, link_of_row_, restricted_rows_;
+    std::vector<std::int32_t> lower_, upper_, slot_, link_of_row_;
+    std::vector<std::int32_t> position_, node_, tail_position_, head_position_;
+    std::vector<Link> restricted_links_;
+    bool shared_slots_ = false;
     std::int32_t two_way_ = 0;
     std::int32_t largest_degree_ = 0;
     std::vector<std::vector<bool>> reached_;

@@ -10,15 +10,26 @@ namespace privroute {
 
 static constexpr std::int32_t widest_panel = 4;
 
-// An edge joins two positions of the elimination order. The first `two_way` edges carry two opposite links, rows 2e
-// (lower to upper) and 2e + 1 (upper to lower); edge e of the others carries one link, row two_way + e, from `lower` to
-// `upper` (for these the names say the direction only).
+// A node that hangs on one other by a link each way: parent -> node is `in`, node -> parent is `out`.
+struct Pendant {
+    std::int32_t node, in, out;
+};
+
+// The graph without its pendants, for the Newton steps. An edge joins two positions of the elimination order. The first
+// `two_way` edges carry two opposite links, rows 2e (lower to upper) and 2e + 1 (upper to lower); edge e of the others
+// carries one link, row two_way + e, from `lower` to `upper` (for these the names say the direction only).
 struct LaneGraph {
-    std::int32_t nodes, links, edges, two_way, slots, roots, panels, restricted, largest_degree;
+    std::int32_t all_nodes, all_links;  // pendants included: the lengths of a row of potentials and of points
+    std::int32_t nodes, links, edges, two_way, slots, roots, panels, restricted, pendants, largest_degree;
+    bool shared_slots;  // whether two edges join the same nodes
     const std::int32_t *lower, *upper, *slot, *link_of_row;
-    const std::int32_t *column_start, *row, *target, *panel, *root, *position;
-    const std::int32_t *tail, *head, *restricted_row;
+    const std::int32_t *column_start, *row, *target, *panel, *root;
+    const std::int32_t *position, *node;  // position of each node (a pendant's: its parent's), node at each position
+    const std::int32_t *tail, *head, *tail_position, *head_position;  // of all links
+    const std::int32_t* restricted_link;
     const std::uint8_t* no_through;
+    const Pendant* pendant;
+    const std::int32_t* pendant_of;  // index of each node's pendant, or -1
 };
 
 // A pair may use a link unless it leaves a no_through node other than the pair's origin. A link into such a node that
@@ -53,13 +64,13 @@ struct RowSource {
 
 // The certificate of docs/proofs/projection.md, Theorem 2: |x - x*|_2 for flows x = clip(v + p[head] - p[tail], 0, 1) as
 // computed.
-//   imbalance : sum over nodes of |(A x - b)_i| as computed;  flow : sum of x
+//   imbalance : sum over nodes of |(A x - b)_i| as computed;  flow : sum of x, both without pendants
 //   largest_point : max |v|;  unit : relative rounding error of the arithmetic
 static inline double certified_bound(const LaneGraph& graph, double imbalance, double flow, double largest_point,
                                      double unit) {
     const double summing = unit * (graph.largest_degree + 3) * (2.0 * flow + 2.0);
     const double transport = 0.5 * __builtin_sqrt(static_cast<double>(graph.nodes - 1)) * (imbalance + summing);
-    const double rounding = unit * (largest_point + 3.0) * __builtin_sqrt(static_cast<double>(graph.links));
+    const double rounding = unit * (largest_point + 3.0) * __builtin_sqrt(static_cast<double>(graph.all_links));
     return 1.001 * (transport + rounding);  // the margin covers products of rounding errors and this formula's own
 }
 
@@ -68,12 +79,13 @@ using LaneKernel = void (*)(const LaneGraph&, const ProjectionRows&, const RowSo
 // Bytes of workspace that a kernel with this many lanes needs, and the alignment of every vector in it.
 static constexpr std::size_t lane_alignment = 64;
 static inline std::size_t lane_workspace(const LaneGraph& graph, std::size_t lanes) {
-    const auto vectors = 5 * static_cast<std::size_t>(graph.nodes) + static_cast<std::size_t>(graph.slots) +
-                         2 * static_cast<std::size_t>(graph.links);
-    return vectors * lanes * sizeof(double);
+    const auto whole = static_cast<std::size_t>(graph.all_links + graph.all_nodes);
+    const auto vectors = 5 * static_cast<std::size_t>(graph.nodes) + static_cast<std::size_t>(graph.slots) + whole;
+    return (vectors * lanes + whole) * sizeof(double);
 }
 
 void project_lanes_plain(const LaneGraph&, const ProjectionRows&, const RowSource&, void*);
+void project_lanes_plain8(const LaneGraph&, const ProjectionRows&, const RowSource&, void*);
 #if defined(PRIVROUTE_X86)
 void project_lanes_avx2(const LaneGraph&, const ProjectionRows&, const RowSource&, void*);
 void project_lanes_avx512(const LaneGraph&, const ProjectionRows&, const RowSource&, void*);

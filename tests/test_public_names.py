@@ -37,13 +37,16 @@ def test_each_name_loads_and_is_documented(name: str) -> None:
 
 def test_exported_names_are_the_documented_ones() -> None:
     assert sorted(pr.__all__) == [
+        "Approval",
         "Certificate",
+        "Contribution",
         "Counts",
         "Daily",
         "Demand",
         "DemandHistory",
         "Guarantee",
         "Latency",
+        "Ledger",
         "Minimiser",
         "Network",
         "Pairs",
@@ -58,6 +61,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "Scenario",
         "Sgd",
         "Solution",
+        "Stream",
         "TravelTimes",
         "decompose",
         "demand_from_matrix",
@@ -75,6 +79,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "read_omx",
         "read_tntp",
         "read_tntp_trips",
+        "read_trips",
         "simulate_days",
         "sioux_falls",
         "solve_equilibrium",

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from privroute.flows.optimum import Solution, solve_equilibrium, solve_optimum
     from privroute.flows.projection import Projection, project
     from privroute.flows.regularised import RegularisedOptimum, minimise_regularised
+    from privroute.history.contribution import Contribution
     from privroute.history.daily_od import read_daily_od
     from privroute.history.demand_history import DemandHistory
     from privroute.history.simulate import simulate_days
+    from privroute.history.trips import read_trips
     from privroute.mechanism import theory
     from privroute.mechanism.gravity import gravity_demand
     from privroute.mechanism.learn import learn
     from privroute.mechanism.options import Counts, Daily, Minimiser, Sgd
+    from privroute.mechanism.stream import Stream
     from privroute.network.demand import Demand
     from privroute.network.draw import draw_network
     from privroute.network.geojson import write_geojson
@@ -41,19 +44,24 @@ if TYPE_CHECKING:
     from privroute.policy.decomposition import decompose
     from privroute.policy.routing_policy import Route, RoutingPolicy
     from privroute.policy.travel_time import TravelTimes, total_travel_time, travel_times, volume_over_capacity
+    from privroute.privacy.budget import Approval
+    from privroute.privacy.ledger import Ledger
     from privroute.release.certificate import Certificate
     from privroute.release.guarantee import Guarantee
     from privroute.release.release import Release, load_release
 
 __all__ = [
     "ROAD_CLASSES",
+    "Approval",
     "Certificate",
+    "Contribution",
     "Counts",
     "Daily",
     "Demand",
     "DemandHistory",
     "Guarantee",
     "Latency",
+    "Ledger",
     "Minimiser",
     "Network",
     "Pairs",
@@ -67,6 +75,7 @@ __all__ = [
     "Scenario",
     "Sgd",
     "Solution",
+    "Stream",
     "TravelTimes",
     "decompose",
     "demand_from_matrix",
@@ -84,6 +93,7 @@ __all__ = [
     "read_omx",
     "read_tntp",
     "read_tntp_trips",
+    "read_trips",
     "simulate_days",
     "sioux_falls",
     "solve_equilibrium",
@@ -98,13 +108,16 @@ __all__ = [
 ]
 
 _HOME = {
+    "Approval": "privacy.budget",
     "Certificate": "release.certificate",
+    "Contribution": "history.contribution",
     "Counts": "mechanism.options",
     "Daily": "mechanism.options",
     "Demand": "network.demand",
     "DemandHistory": "history.demand_history",
     "Guarantee": "release.guarantee",
     "Latency": "network.latency",
+    "Ledger": "privacy.ledger",
     "Minimiser": "mechanism.options",
     "Network": "network.network",
     "Pairs": "network.pairs",
@@ -119,6 +132,7 @@ _HOME = {
     "Scenario": "network.sioux_falls",
     "Sgd": "mechanism.options",
     "Solution": "flows.optimum",
+    "Stream": "mechanism.stream",
     "TravelTimes": "policy.travel_time",
     "decompose": "policy.decomposition",
     "demand_from_matrix": "network.od_matrix",
@@ -136,6 +150,7 @@ _HOME = {
     "read_omx": "network.od_matrix",
     "read_tntp": "network.tntp",
     "read_tntp_trips": "network.tntp",
+    "read_trips": "history.trips",
     "simulate_days": "history.simulate",
     "sioux_falls": "network.sioux_falls",
     "solve_equilibrium": "flows.optimum",

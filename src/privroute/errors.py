@@ -9,6 +9,9 @@
     │   ├── GuaranteeError               epsilon, delta, units, mechanisms and their options
     │   └── FormatError                  a file: names the file and, where there is one, the line
     ├── ReleaseError                     a release folder is damaged, incomplete or may not be written
+    ├── LedgerError                      a ledger cannot be read or written; nothing was released
+    │   └── BudgetError                  the approved budget does not allow this release; nothing was released
+    ├── StreamError                      a stream's folder cannot be used, or the day does not fit it
     ├── NoiseError                       the noise cannot be drawn as the guarantee needs it; nothing was released
     └── MissingExtraError (also an ImportError)   an optional package is not installed
 
@@ -19,17 +22,20 @@ errors are raised outside `except`: what is caught there stays on the new error,
 from __future__ import annotations
 
 __all__ = [
+    "BudgetError",
     "DemandError",
     "FormatError",
     "GuaranteeError",
     "HistoryError",
     "InputError",
+    "LedgerError",
     "MissingExtraError",
     "NetworkError",
     "NoiseError",
     "PolicyError",
     "PrivrouteError",
     "ReleaseError",
+    "StreamError",
 ]
 
 
@@ -71,6 +77,18 @@ class FormatError(InputError):
 
 class ReleaseError(PrivrouteError):
     """A release folder is damaged or incomplete, or may not be written."""
+
+
+class LedgerError(PrivrouteError):
+    """A ledger of budgets cannot be read or written. Nothing has been released."""
+
+
+class BudgetError(LedgerError):
+    """The approved budget of a data set does not allow this release. Nothing has been released."""
+
+
+class StreamError(PrivrouteError):
+    """A stream's folder is damaged or of another stream, or the day does not fit it."""
 
 
 class NoiseError(PrivrouteError):

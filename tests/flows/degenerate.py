@@ -13,7 +13,7 @@ from privroute.network.pairs import Pairs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["KINDS", "Case", "cases", "grid"]
+__all__ = ["KINDS", "Case", "adversarial", "cases", "grid"]
 
 KINDS = ("zeros", "ones", "ties", "halves", "normal", "tiny", "denormal", "large", "one link huge")
 
@@ -45,6 +45,50 @@ def cases(count: int, seed: int, kinds: tuple[str, ...] = KINDS, rows: int = 12)
         shape = len(pairs), links
         found.append(Case(network, pairs, _points(kinds[len(found) % len(kinds)], shape, rng)))
     return found
+
+
+def adversarial(seed: int = 0) -> list[Case]:
+    """Chains, stars, parallel links, parts that no free link joins; ties and points of very different size, to 1e15."""
+    rng = np.random.default_rng(seed)
+    two_ways = np.array([[0, 1], [1, 0]])
+    chain = np.stack([np.arange(30), np.arange(1, 31)])
+    shapes = {
+        "one street": two_ways,
+        "chain": chain,
+        "chain both ways": np.concatenate([chain, chain[::-1]], axis=1),
+        "star": np.stack([[0] * 8 + [*range(1, 9)], [*range(1, 9)] + [0] * 8]),
+        "parallel links": np.stack([[0] * 6 + [1] * 6, [1] * 6 + [2] * 6]),
+        "cliques on a bridge": _cliques(5),
+        "ladder": np.concatenate([chain, chain[::-1], [[0, 30, 5, 20], [30, 0, 25, 9]]], axis=1),
+    }
+    found = []
+    for tail, head in shapes.values():
+        nodes = int(max(tail.max(), head.max())) + 1
+        network = Network(tail, head, Latency.affine(np.ones(tail.size), np.ones(tail.size)), range(nodes))
+        pairs = Pairs.of_zones(network, on_unreachable="drop")
+        chosen = np.sort(rng.permutation(len(pairs))[:4])
+        pairs = Pairs(pairs.origin[chosen], pairs.destination[chosen])
+        shape = len(pairs), tail.size
+        sizes = rng.choice([0.0, 1e-300, 1.0, 1e3, 1e15], shape)
+        found += [
+            Case(network, pairs, points)
+            for points in (
+                np.full(shape, 1e15),
+                np.full(shape, -1e15),
+                rng.choice([-1e15, 1e15], shape),
+                rng.choice([-1.0, 1.0], shape) * sizes,
+                rng.uniform(-1, 1, shape) * sizes,
+                np.tile(rng.choice([0.0, 0.5, 1.0, 2.0**40], tail.size), (shape[0], 1)),
+                rng.normal(size=shape) * 10.0 ** rng.integers(-15, 15, shape),
+            )
+        ]
+    return found
+
+
+def _cliques(size: int) -> NDArray[np.intp]:
+    """Two complete graphs, joined by one link each way."""
+    one = np.stack(np.nonzero(~np.eye(size, dtype=bool)))
+    return np.concatenate([one, one + size, [[size - 1, size], [size, size - 1]]], axis=1)
 
 
 def grid(side: int, seed: int = 0, pairs: int = 500) -> Case:

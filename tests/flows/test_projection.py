@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from tests.flows.degenerate import Case, cases, grid
+from tests.flows.degenerate import Case, adversarial, cases, grid
 
 import privroute as pr
 from privroute import _core
@@ -123,6 +123,51 @@ def test_kernels_of_all_widths_agree_with_the_twin(instruction_set: str, monkeyp
             network.tail, network.head, network.no_through, pairs.origin, pairs.destination, points, imbalance=1e-10
         )
         np.testing.assert_allclose(found.flows, twin, atol=1e-9)
+
+
+def test_the_width_of_avx512_is_among_the_kernels_tested() -> None:
+    assert "plain8" in _core.instruction_sets()
+
+
+@pytest.mark.parametrize("solver", ["", "exact", "scaling"])
+def test_every_solver_meets_every_tolerance_on_adversarial_points(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # up to 1e15, ties, chains, stars, parallel links, parts that no free link joins: none may return uncertified
+    for case in (*adversarial(), *HUGE[:20], *DEGENERATE[:36]):
+        monkeypatch.setenv("PRIVROUTE_INSTRUCTION_SET", "")
+        finest = project(*case, tolerance=smallest_tolerance(case.network))
+        monkeypatch.setenv("PRIVROUTE_INSTRUCTION_SET", solver)
+        for tolerance in (1e-4, 1e-9, smallest_tolerance(case.network)):
+            found = project(*case, tolerance=tolerance)
+            assert np.all(found.error_bound <= tolerance)
+            assert np.all(distance(found.flows, finest.flows) <= found.error_bound + finest.error_bound)
+            assert infeasibility(case.network, case.pairs, found.flows).max() <= 2 * tolerance
+
+
+def test_the_last_resort_is_balanced_to_the_last_digit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIVROUTE_INSTRUCTION_SET", "scaling")
+    for network, pairs, points in (*adversarial(1), *FEW):
+        found = project(network, pairs, points, tolerance=1e-4)
+        unit = found.flows * 2.0**52  # whole numbers, so sums are exact
+        np.testing.assert_array_equal(unit, np.rint(unit))
+        assert infeasibility(network, pairs, found.flows).max() == 0.0
+
+
+def test_the_last_resort_agrees_with_the_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIVROUTE_INSTRUCTION_SET", "scaling")
+    for case in FEW:
+        found = project(*case, tolerance=1e-12)
+        assert np.all(distance(found.flows, true_projection(case)) <= found.error_bound + 3e-14)
+
+
+def test_nodes_that_hang_on_one_other_are_projected_in_closed_form() -> None:
+    # 0 and 3 hang on 1, 4 hangs on 2: their links carry 1, 0 or the mean of both points
+    tail, head = np.array([0, 1, 1, 2, 3, 1, 4, 2]), np.array([1, 0, 2, 1, 1, 3, 2, 4])
+    network = Network(tail, head, Latency.affine(np.ones(8), np.ones(8)), range(5))
+    points = np.array([0.3, 0.1, 0.2, 0.4, 0.9, 0.2, -3.0, 1.0])
+    found = project(network, Pairs([0, 0], [2, 3]), np.tile(points, (2, 1)), tolerance=1e-12)
+    expected = [[1, 0, 0.8, -0.2, 0.55, 0.55, 0, 0], [1, 0, 0.3, 0.3, 0, 1, 0, 0]]
+    expected[0][2:4] = [1, 0]  # 1 net from 1 to 2: the box leaves nothing else
+    np.testing.assert_allclose(found.flows, expected, atol=1e-12)
 
 
 def test_an_instruction_set_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,6 +295,14 @@ def test_pairs_without_a_path_are_refused_by_name() -> None:
     network = Network([0, 1], [1, 2], Latency.affine([1, 1], [1, 1]), ["home", "mill", "shore"])
     with pytest.raises(DemandError, match="no path leads from shore to home"):
         project(network, Pairs([0, 2], [2, 0]), np.zeros((2, 2)))
+
+
+def test_networks_too_large_for_the_last_resort_are_refused() -> None:
+    nodes = 100_001
+    latency = Latency.affine(np.ones(nodes - 1), np.ones(nodes - 1))
+    network = Network(range(nodes - 1), range(1, nodes), latency, range(nodes))
+    with pytest.raises(PolicyError, match="100,001 nodes"):
+        project(network, Pairs([0], [1]), np.zeros((1, nodes - 1)))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 2e15])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.history.held import everything
 
 import privroute as pr
 
@@ -17,18 +18,6 @@ PAIRS = pr.Pairs([0, 1], [1, 0])
 MARKS = ("mark", "31337")
 RANGE = (dt.date(2026, 3, 2), dt.date(2026, 3, 3))
 HEADER = "date,origin,destination,trips\n"
-
-
-def everything(error: BaseException | None, seen: set[int] | None = None) -> str:
-    """What an error and all errors behind it hold: texts, arguments and attributes."""
-    seen = set() if seen is None else seen
-    if error is None or id(error) in seen:
-        return ""
-    seen.add(id(error))
-    names = [name for name in dir(error) if not name.startswith("__")]
-    held = [str(error), repr(error), repr(error.args), repr(vars(error)), repr(getattr(error, "__notes__", ()))]
-    held += [repr(getattr(error, name, None)) for name in names]
-    return "\n".join([*held, everything(error.__cause__, seen), everything(error.__context__, seen)])
 
 
 FILES: dict[str, str | bytes] = {

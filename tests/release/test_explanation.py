@@ -27,7 +27,7 @@ def test_gaussian_noise_changes_odds_by_more_than_the_factor_less_often_than_sai
 ) -> None:
     """The log likelihood ratio of Gaussian noise for k trips is itself Gaussian, N(k² rho, 2 k² rho)."""
     together = trips**2 * rho
-    most = math.log(odds_factor(rho, exception, trips=trips))
+    most = math.log(odds_factor(rho, exception, units=trips))
     up = tail(most, together, math.sqrt(2 * together))
     down = tail(most, -together, math.sqrt(2 * together))
     assert up + down <= exception
@@ -46,7 +46,7 @@ def test_epsilon_itself_does_not_bound_the_odds_except_with_probability_delta() 
 )
 def test_odds_that_do_not_follow_are_refused(rho: float, exception: float, trips: int) -> None:
     with pytest.raises(GuaranteeError, match="no odds follow"):
-        odds_factor(rho, exception, trips=trips)
+        odds_factor(rho, exception, units=trips)
 
 
 def test_a_certificate_in_words() -> None:

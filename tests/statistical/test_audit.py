@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from tests.history.trip_cases import NETWORK, read, write_csv
 from tests.statistical.rates import EACH
 
 import privroute as pr
 from privroute.errors import InputError
 from privroute.evaluate.audit import audit, clopper_pearson, epsilon_lower_bound, worst_case
-from privroute.privacy import noise
+from privroute.mechanism import counts
+from privroute.privacy import calibration, noise
 
 # At epsilon 3 a scale five times too small is caught with 2,000 fresh releases at the suite's false-alarm rate.
 PROMISE = pr.Guarantee(epsilon=3.0, delta=1e-6)
@@ -35,7 +39,42 @@ def test_the_audit_stays_below_the_promise(mechanism: str) -> None:
 def test_a_scale_five_times_too_small_is_caught(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = noise.gaussian_on_integers
     monkeypatch.setattr(noise, "gaussian_on_integers", lambda scale: right(scale / 5))
+    assert vars(calibration)["gaussian_on_integers"] is right, "the promise is still made with the right map"
     assert run(mechanism) > PROMISE.epsilon
+
+
+Data = tuple[pr.Network, pr.DemandHistory, pr.DemandHistory]
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    """Trips of some people, and the same with somebody who made a hundred trips from zone 1 to zone 2, from files."""
+    place = tmp_path_factory.mktemp("users")
+    some = [f"2,1,2026-03-27 07:{minute:02},user {minute % 9}" for minute in range(60)]
+    loud = [f"1,2,2026-03-{27 + trip % 4} 07:{trip % 60:02},loud" for trip in range(100)]
+    bounds: dict[str, Any] = {"unit": "user", "max_requests": 12}
+    without, _ = read(write_csv(place, *some), **bounds)
+    with_user, _ = read(write_csv(place, *some, *loud), **bounds)
+    return NETWORK, without, with_user
+
+
+def run_for_users(mechanism: str, data: Data) -> float:
+    promise = pr.Guarantee(epsilon=3.0, delta=1e-6, unit="user")
+
+    def learn(network: pr.Network, history: pr.DemandHistory) -> pr.Release:
+        return pr.learn(network, history, promise, mechanism)
+
+    return audit(learn, promise, runs=RUNS // 3, false_alarm=EACH, data=data).epsilon_lower_bound
+
+
+@pytest.mark.parametrize("mechanism", ["counts", "daily"])
+def test_the_audit_of_a_whole_user_stays_below_the_promise(mechanism: str, users: Data) -> None:
+    assert run_for_users(mechanism, users) <= PROMISE.epsilon
+
+
+def test_noise_for_one_request_does_not_protect_a_whole_user(users: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "summed_counts_sensitivity", lambda *_: 1.0)
+    assert run_for_users("counts", users) > PROMISE.epsilon
 
 
 def test_the_bound_finds_the_epsilon_of_randomised_response() -> None:

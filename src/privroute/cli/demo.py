@@ -8,6 +8,7 @@ import typer
 
 import privroute as pr
 from privroute.cli.output import check_release_place, make_folder
+from privroute.cli.serve import serve_release
 from privroute.cli.terminal import heading, line, percent, say, table
 
 __all__ = ["demo"]
@@ -20,6 +21,7 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="Folder for the release and the picture; a release in it is replaced.")
     ] = Path("demo"),
+    open_page: Annotated[bool, typer.Option("--open", help="Then serve the release and open its page.")] = False,
 ) -> None:
     """Learn a private policy from 50 simulated days and compare it, in a few seconds.
 
@@ -76,6 +78,10 @@ def demo(
         title="Sioux Falls under the released policy: how full the links are,\ndiscs by trips that start or end there",
     )
     _explain(release, these.percent(release.policy), place, picture)
+    if open_page:
+        serve_release(release, host="127.0.0.1", port=0, open_browser=True)
+    else:
+        line(f"To see the map, the routes and the guarantee in a browser: privroute serve {place} --open", style="bold")
 
 
 def _explain(release: pr.Release, above: float, place: Path, picture: Path) -> None:

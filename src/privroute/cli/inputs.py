@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import typer
@@ -24,6 +24,7 @@ __all__ = [
     "DeltaOption",
     "EpsilonOption",
     "ExpansionOption",
+    "ExportName",
     "FactorOption",
     "FirstDayOption",
     "LastDayOption",
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 BUILT_IN = "sioux-falls"
+ExportName = Literal["geojson", "csv", "gmns"]
 
 NetworkOption = Annotated[
     str,
@@ -94,7 +96,26 @@ _OPTIONS = {
     "read it with nodes=": "give the file with --nodes",
     "period_min is ": "--period-min is ",
     "expansion is ": "--expansion is ",
+    "half_life_days is ": "--half-life is ",
+    "time_zone is ": "--tz is ",
+    "kept_requests": "--kept-requests",
+    "kept_per_pair": "--kept-per-pair",
     " (pass check_total=False to read it as it is)": "",
+    "with departure=": "with --departure-column",
+    "with origin=": "with --origin-column",
+    "with destination=": "with --destination-column",
+    "with user=": "with --user-column",
+    "epoch_unit=": "--epoch-unit",
+    "time_format=": "--time-format",
+    "max_requests=": "--max-requests",
+    "max_per_pair=": "--max-per-pair",
+    "memory_mb=": "--memory-mb",
+    "temp_folder=": "--temp-folder",
+    "dates= or weekdays=": "the dates or --weekdays",
+    'unit="user-day"': "--unit user-day",
+    'unit="user"': "--unit user",
+    "pass tz=": "pass --tz",
+    "need tz=,": "need --tz,",
 }
 
 

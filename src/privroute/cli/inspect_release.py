@@ -7,7 +7,7 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, say, say_json
-from privroute.release.explanation import explain, odds_factor
+from privroute.release.explanation import budget_in_words, explain, odds_factor
 
 __all__ = ["inspect", "routes_in_words"]
 
@@ -54,7 +54,7 @@ def inspect(
     say(f"Routes: {routes_in_words(found.policy)}.", bullet=True)
     say(_demand(found), bullet=True)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
-    say(f"Budget: {certificate.budget}. Made with {versions or 'versions not named'}.", bullet=True)
+    say(f"Budget: {budget_in_words(certificate)}. Made with {versions or 'versions not named'}.", bullet=True)
 
 
 def _latency(latency: pr.Latency) -> str:

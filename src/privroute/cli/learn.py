@@ -1,36 +1,44 @@
 """`privroute learn`: from a private history to a certified release."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import privroute as pr
-from privroute.cli import inputs
+from privroute.cli import inputs, trips
 from privroute.cli.inspect_release import routes_in_words
 from privroute.cli.mechanisms import AlphaOption, CeilingOption, ConstantsOption, chosen_mechanism
 from privroute.cli.output import check_release_place
 from privroute.cli.terminal import line, on_terminal, say, warn
-from privroute.errors import GuaranteeError
-from privroute.network.checks import check_period
+from privroute.errors import GuaranteeError, InputError
 from privroute.network.demand import check_expansion
+from privroute.release.explanation import budget_in_words
+
+if TYPE_CHECKING:
+    from privroute.history.frame import Frame
 
 _USUAL_DELTA = 1e-4
+_UNITS = {"request": "trip", "user": "user's trips together", "user-day": "user's trips of one day together"}
 
 __all__ = ["learn"]
 
 
 def learn(
     network: inputs.NetworkOption,
-    history: Annotated[
-        Path, typer.Option(help="PRIVATE: CSV with date, origin, destination, trips.", show_default=False)
-    ],
     out: Annotated[Path, typer.Option(help="Folder for the release.", show_default=False)],
+    history: Annotated[
+        Path | None, typer.Option(help="PRIVATE: CSV with date, origin, destination, trips.", show_default=False)
+    ] = None,
+    files: trips.TripsOption = None,
     first: inputs.FirstDayOption = None,
     last: inputs.LastDayOption = None,
     epsilon: inputs.EpsilonOption = None,
     delta: inputs.DeltaOption = None,
-    period_min: inputs.PeriodOption = 60.0,
+    period_min: Annotated[
+        float | None,
+        typer.Option("--period-min", help="With --history: minutes of a day in which its trips fall. Default: 60."),
+    ] = None,
     expansion: inputs.ExpansionOption = 1.0,
     mechanism: Annotated[
         Literal["counts", "daily", "minimiser", "sgd", "none"],
@@ -42,6 +50,18 @@ def learn(
     window: Annotated[
         int | None, typer.Option(min=1, help="For daily: use only the last so many days. Default: all.")
     ] = None,
+    half_life: Annotated[
+        float | None, typer.Option(help="For daily: a day counts half as much as one so many days younger.")
+    ] = None,
+    next_weekday: Annotated[
+        bool, typer.Option("--next-weekday", help="For daily: only days of the weekday that follows the last day.")
+    ] = False,
+    stream: Annotated[
+        Path | None,
+        typer.Option(help="For daily: folder of noisy days. The days are added to it, and it is averaged over."),
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Charge the release here (see privroute budget).")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The data set in the ledger. Default: its only one.")] = None,
     alpha: AlphaOption = None,
     ceiling: CeilingOption = None,
     constants: ConstantsOption = None,
@@ -58,22 +78,72 @@ def learn(
     factor: inputs.FactorOption = None,
     time_unit: inputs.TimeUnitOption = None,
     on_unreachable: inputs.UnreachableOption = "error",
+    period: trips.TimeOfDayOption = None,
+    weekdays: trips.WeekdaysOption = None,
+    tz: trips.TzOption = None,
+    departure: trips.DepartureOption = "departure",
+    origin: trips.OriginOption = "origin",
+    destination: trips.DestinationOption = "destination",
+    origin_lon_lat: trips.OriginLonLatOption = None,
+    destination_lon_lat: trips.DestinationLonLatOption = None,
+    largest_km: trips.LargestKmOption = 1.0,
+    time_format: trips.TimeFormatOption = None,
+    epoch_unit: trips.EpochUnitOption = None,
+    unit: trips.UnitOption = "request",
+    user: trips.UserOption = "user",
+    max_requests: trips.MaxRequestsOption = None,
+    max_per_pair: trips.MaxPerPairOption = None,
+    diagnostics: trips.DiagnosticsOption = None,
+    memory_mb: trips.MemoryOption = 512,
+    temp_folder: trips.TempFolderOption = None,
 ) -> None:
-    """Learn a routing policy from daily counts of trips and release it under a guarantee.
+    """Learn a routing policy from files of trips, or of daily counts, and release it under a guarantee.
 
     Everything public is checked before the private file is opened. Each run draws new noise and spends the guarantee
     anew: the promises of several releases from the same trips add up.
     """
     dates = inputs.check_dates(first, last)
-    days = (dates[1] - dates[0]).days + 1
-    guarantee = _guarantee(mechanism, epsilon, delta, allow_not_private=allow_not_private)
+    read: trips.TripOptions | trips.DailyOptions
+    if files:
+        if history is not None or period_min is not None:
+            raise InputError("--trips comes without --history and --period-min; --period says when, like 07:00-08:00")
+        read = trips.TripOptions.of(
+            files,
+            dates,
+            period,
+            out,
+            weekdays=weekdays,
+            tz=tz,
+            departure=departure,
+            origin=origin,
+            destination=destination,
+            origin_lon_lat=origin_lon_lat,
+            destination_lon_lat=destination_lon_lat,
+            largest_km=largest_km,
+            time_format=time_format,
+            epoch_unit=epoch_unit,
+            unit=unit,
+            user=user,
+            max_requests=max_requests,
+            max_per_pair=max_per_pair,
+            diagnostics=diagnostics,
+            memory_mb=memory_mb,
+            temp_folder=temp_folder,
+        )
+    else:
+        if history is None:
+            raise InputError("--trips or --history is missing: files with one row per trip, or a file of daily counts")
+        if unit != "request" or period is not None:
+            raise InputError("--unit and --period belong to --trips; daily counts do not tell users or hours apart")
+        read = trips.DailyOptions.of(history, dates, 60.0 if period_min is None else period_min)
+    guarantee = _guarantee(mechanism, epsilon, delta, read.contribution, allow_not_private=allow_not_private)
+    account = _ledger(ledger, dataset)
     if constants == "paper" and not allow_not_private:
         raise GuaranteeError(
             "--constants paper is NOT PRIVATE and nothing was read; add --allow-not-private if the release will not be "
             "published"
         )
     with inputs.spoken_as_options():
-        check_period(period_min)
         check_expansion(expansion)
     check_release_place(out, overwrite=overwrite)
     roads, _ = inputs.read_network(network, nodes=nodes, latency=latency, factor=factor, time_unit=time_unit)
@@ -81,8 +151,11 @@ def learn(
         pairs = pr.Pairs.of_zones(roads, on_unreachable=on_unreachable)
     chosen = chosen_mechanism(
         mechanism,
-        days=days,
+        days=read.days,
         window=window,
+        half_life=half_life,
+        next_weekday=next_weekday,
+        stream=stream,
         alpha=alpha,
         ceiling=ceiling,
         constants=constants,
@@ -91,15 +164,21 @@ def learn(
         else inputs.read_public_demand(public_demand, roads, on_unreachable=on_unreachable),
     )
     if guarantee is not None:
-        _check_promise(roads, pairs, guarantee, chosen, days, period_min, expansion)
-    line(f"{roads}, {len(pairs):,} pairs, {days:,} days of {period_min:g} minutes")
+        _check_promise(roads, guarantee, chosen, read.frame(pairs, expansion))
+    line(f"{roads}, {len(pairs):,} pairs, {read.days:,} days of {read.period_min:g} minutes")
 
-    data = pr.read_daily_od(
-        history, roads, dates=dates, period_min=period_min, expansion=expansion, on_unreachable=on_unreachable
+    data = read.history(roads, expansion=expansion, on_unreachable=on_unreachable)
+    counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
+    line(
+        f"PRIVATE, do not publish: {counted:,} trips counted, {empty:,} of {read.days:,} days without any",
+        style="yellow",
     )
-    trips, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
-    line(f"PRIVATE, do not publish: {trips:,} trips counted, {empty:,} of {days:,} days without any", style="yellow")
-    release = pr.learn(roads, data, guarantee, chosen, progress=on_terminal())
+    if stream is None or guarantee is None or not isinstance(chosen, pr.Daily):
+        release = pr.learn(roads, data, guarantee, chosen, ledger=account, progress=on_terminal())
+    else:
+        noisy_days = pr.Stream(stream, roads, guarantee, chosen, ledger=account)
+        for day in data.each_day():
+            release = noisy_days.add_day(day)
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
 
     line(f"Released: {out}", style="bold")
@@ -108,14 +187,20 @@ def learn(
         warn(f"NOT PRIVATE: {why}. This release is for comparison only; do not publish it.")
         return
     say(
-        f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one trip; {routes_in_words(release.policy)}. "
-        "The budget of this data set is not tracked: releases from the same trips add up."
+        f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one {_UNITS[guarantee.unit]}; "
+        f"{routes_in_words(release.policy)}. "
+        f"Releases from the same trips add up: {budget_in_words(release.certificate)}."
     )
     line(f"What it promises, and what it does not: privroute inspect {out}")
 
 
 def _guarantee(
-    mechanism: str, epsilon: float | None, delta: float | None, *, allow_not_private: bool
+    mechanism: str,
+    epsilon: float | None,
+    delta: float | None,
+    contribution: "pr.Contribution | None",
+    *,
+    allow_not_private: bool,
 ) -> pr.Guarantee | None:
     """The guarantee, checked; None only where that was asked for twice."""
     if mechanism == "none":
@@ -131,7 +216,8 @@ def _guarantee(
         raise GuaranteeError(
             "--epsilon and --delta are needed, for instance --epsilon 0.1 --delta 1e-6; privroute plan helps to choose"
         )
-    guarantee = pr.Guarantee(epsilon=epsilon, delta=delta)
+    unit = "request" if contribution is None else contribution.unit
+    guarantee = pr.Guarantee(epsilon=epsilon, delta=delta, unit=unit)
     if guarantee.delta > _USUAL_DELTA:
         warn(f"delta {guarantee.delta:g} is large: events rarer than that are not protected at all; 1e-6 is usual.")
     return guarantee
@@ -139,18 +225,20 @@ def _guarantee(
 
 def _check_promise(
     roads: pr.Network,
-    pairs: pr.Pairs,
     guarantee: pr.Guarantee,
     chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
-    days: int,
-    period_min: float,
-    expansion: float,
+    frame: "Frame",
 ) -> None:
     """Whatever the proof excludes is refused here, while nothing private is open."""
-    from privroute.history.frame import Frame  # noqa: PLC0415 - the private side
-    from privroute.mechanism.learn import steps_of  # noqa: PLC0415
+    from privroute.mechanism.learn import promise_of  # noqa: PLC0415 - the private side
     from privroute.mechanism.options import as_mechanism  # noqa: PLC0415
 
-    mechanism = as_mechanism(chosen)
-    frame = Frame(pairs, days, period_min, expansion, None, simulated=False)
-    steps_of(mechanism).promise(roads, frame, guarantee, mechanism)
+    promise_of(roads, frame, guarantee, as_mechanism(chosen))
+
+
+def _ledger(path: Path | None, dataset: str | None) -> "pr.Ledger | None":
+    if path is None:
+        if dataset is not None:
+            raise InputError("--dataset names a data set of --ledger; give both, or neither")
+        return None
+    return pr.Ledger(path, dataset)

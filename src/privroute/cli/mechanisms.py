@@ -1,10 +1,12 @@
 """Options of the mechanisms, and how they become one."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 import privroute as pr
+from privroute.cli import inputs
 from privroute.errors import GuaranteeError, InputError
 
 __all__ = ["AlphaOption", "CeilingOption", "ConstantsOption", "MechanismName", "chosen_mechanism"]
@@ -32,6 +34,9 @@ def chosen_mechanism(
     *,
     days: int,
     window: int | None = None,
+    half_life: float | None = None,
+    next_weekday: bool = False,
+    stream: Path | None = None,
     alpha: float | None = None,
     ceiling: float | None = None,
     constants: Literal["certified", "paper"] | None = None,
@@ -40,6 +45,9 @@ def chosen_mechanism(
     """The mechanism that these options describe; an option of another mechanism is refused."""
     belongs = {
         "--window": (window, ("daily",)),
+        "--half-life": (half_life, ("daily",)),
+        "--next-weekday": (next_weekday or None, ("daily",)),
+        "--stream": (stream, ("daily",)),
         "--alpha": (alpha, ("minimiser", "sgd")),
         "--ceiling": (ceiling, ("minimiser", "sgd")),
         "--constants": (constants, ("sgd",)),
@@ -58,10 +66,11 @@ def chosen_mechanism(
             "--mechanism sgd needs --public-demand: how far one trip can move the result depends on how much traffic a "
             "day may have, and that bound must be public"
         )
-    if name == "daily" and window is not None:
-        if window > days:
-            raise InputError(f"--window is {window:,} days where there are {days:,}")
-        return pr.Daily(window=window)
+    if name == "daily":
+        if window is not None and window > days and stream is None:
+            raise InputError(f"--window is {window:,} days where there are {days:,}; --stream keeps days")
+        with inputs.spoken_as_options():
+            return pr.Daily(window=window, half_life_days=half_life, next_weekday=next_weekday)
     if name == "minimiser":
         return pr.Minimiser(alpha=alpha or 0.0, ceiling=8.0 if ceiling is None else ceiling)
     if name == "sgd":

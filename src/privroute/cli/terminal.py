@@ -19,7 +19,20 @@ from privroute.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["bar", "chance", "heading", "line", "on_terminal", "percent", "plain", "say", "say_json", "table", "warn"]
+__all__ = [
+    "bar",
+    "chance",
+    "heading",
+    "line",
+    "on_terminal",
+    "percent",
+    "plain",
+    "say",
+    "say_json",
+    "share",
+    "table",
+    "warn",
+]
 
 console = Console()
 errors = Console(stderr=True)
@@ -86,6 +99,14 @@ def percent(value: float) -> str:
     if size < _SMALLEST_PLAIN:
         return f"{value:.1e} %"
     return f"{value:.3g} %" if size < _LARGEST_PLAIN else f"{value:,.0f} %"
+
+
+def share(value: float, *, width: int = 20) -> str:
+    """Draw how much of a whole is used; anything at all shows, and only what is whole to a millionth is full."""
+    filled = min(max(0, round(value * width)), width)
+    if 0 < value < 1 - 1e-6:
+        filled = min(max(filled, 1), width - 1)
+    return "█" * filled + "░" * (width - filled)
 
 
 def chance(value: float) -> str:

@@ -4,10 +4,10 @@ For (epsilon, delta)-privacy and every event E,  P[M(D') ∈ E] ≤ e^epsilon P[
 
     epsilon ≥ ln( (P[M(D') ∈ E] − delta) / P[M(D) ∈ E] ).
 
-Releases are made of two neighbours that differ in one request. The event "what was released for that pair is at least
-a threshold" has its threshold chosen on one set of releases; on a fresh set the two probabilities are bounded by
-Clopper and Pearson, each at half the false-alarm rate. If the mechanism keeps its promise the bound exceeds epsilon
-with at most that probability.
+Releases are made of two neighbours that differ in one unit of data, by default in one request. The event "what was
+released for that pair is at least a threshold" has its threshold chosen on one set of releases; on a fresh set the two
+probabilities are bounded by Clopper and Pearson, each at half the false-alarm rate. If the mechanism keeps its promise
+the bound exceeds epsilon with at most that probability.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def audit(
     """Bound epsilon from below by `runs` releases of each neighbour, a quarter of them to choose the threshold.
 
     learn : makes a release of a network and a history, e.g. lambda n, h: privroute.learn(n, h, guarantee)
-    data : a network and two neighbours on it; default: `neighbours`
+    data : a network and two neighbours, of which the second has the unit more, on the first pair; default: `neighbours`
     progress : called with the number of pairs of releases made
     """
     if runs < _FEWEST_RUNS:

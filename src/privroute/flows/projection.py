@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from privroute.network.network import Network
     from privroute.network.pairs import Pairs
 
-__all__ = ["LARGEST_POINT", "Projection", "project", "project_in_place", "smallest_tolerance"]
+__all__ = ["LARGEST_POINT", "MOST_NODES", "Projection", "project", "project_in_place", "smallest_tolerance"]
 
 LARGEST_POINT = 1e15
-"""Points beyond this are refused: next to them the unit interval is below the 31 digits of the exact solver."""
+"""Points beyond this are refused: the last resort counts in 2^-52, in whole numbers of 128 bits."""
+
+MOST_NODES = 100_000
+"""Larger networks are refused, for the same reason: their potentials would not fit."""
 
 _PLANS_KEPT = 8
 _INSTRUCTION_SET = "PRIVROUTE_INSTRUCTION_SET"
@@ -40,8 +43,9 @@ class Projection:
 
     flows : (pairs, links) x_w in [0,1]
     error_bound : (pairs,) certified: |x_w − Π(v_w)|₂ is at most this, rounding included
-    potentials : (pairs, nodes) p with x = clip(v + p[head] − p[tail], 0, 1) on the links that the pair can use; pass
-        them back as `potentials=` to project nearby points faster
+    potentials : (pairs, nodes) p with x = clip(v + p[head] − p[tail], 0, 1) on the links that the pair can use, to
+        rounding (to the tolerance in rows that only the last resort solved); pass them back as `potentials=` to
+        project nearby points faster
     """
 
     flows: NDArray[np.float64]
@@ -124,6 +128,8 @@ def _project(
     threads: int | None,
 ) -> NDArray[np.float64]:
     pairs.check_fits(network)
+    if network.nodes > MOST_NODES:
+        raise PolicyError(f"the network has {network.nodes:,} nodes; projections are for {MOST_NODES:,} at most")
     least = smallest_tolerance(network)
     if not (isinstance(tolerance, int | float | np.floating) and least <= tolerance < np.inf):
         raise PolicyError(f"tolerance is {tolerance!r}; pass a number of at least {least:.1g}")
@@ -131,7 +137,7 @@ def _project(
     if not plan.joined(pairs.origin, pairs.destination):
         pairs.reachable(network)  # raises, naming the pairs
     bound = np.empty(len(pairs))
-    bad, _ = plan.project(
+    bad, _, _ = plan.project(
         pairs.origin,
         pairs.destination,
         points,

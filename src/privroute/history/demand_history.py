@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privroute.errors import HistoryError
+from privroute.history.contribution import Contribution
 from privroute.history.dates import DayRange, check_dates, days_between
 from privroute.history.frame import Frame
-from privroute.network.checks import Remade, as_array, check_period, check_type, freeze
+from privroute.network.checks import Remade, as_array, check_period, check_type, freeze, show
 from privroute.network.demand import Demand, check_expansion
 from privroute.network.network import Network
 from privroute.network.od_matrix import zone_nodes
@@ -41,6 +42,8 @@ class DemandHistory(Remade):
     dates : the days, ascending, or None where they have no dates; public
     expansion : vehicles on the road for each request in the data (see Demand), public
     simulated : True for days made by `simulate_days`, so that a certificate can say so
+    begins, time_zone : time of day at which the period begins, and whose wall clock it is; public, None if not known
+    contribution : how much of one user was counted at most, for guarantees at user level; public
     """
 
     pairs: Pairs
@@ -49,6 +52,9 @@ class DemandHistory(Remade):
     dates: tuple[dt.date, ...] | None
     expansion: float
     simulated: bool
+    begins: dt.time | None
+    time_zone: str | None
+    contribution: Contribution | None
 
     def __init__(
         self,
@@ -59,6 +65,9 @@ class DemandHistory(Remade):
         dates: Iterable[dt.date] | None = None,
         expansion: float = 1.0,
         simulated: bool = False,
+        begins: dt.time | None = None,
+        time_zone: str | None = None,
+        contribution: Contribution | None = None,
     ) -> None:
         check_type(pairs, Pairs, "pairs", HistoryError)
         array = _counts(counts, len(pairs))
@@ -70,6 +79,15 @@ class DemandHistory(Remade):
         put(self, "dates", days)
         put(self, "expansion", check_expansion(expansion))
         put(self, "simulated", bool(simulated))
+        if begins is not None and (not isinstance(begins, dt.time) or begins.tzinfo):
+            raise HistoryError(f"begins is {show(begins)}; pass a datetime.time without a time zone")
+        put(self, "begins", begins)
+        if time_zone is not None and not isinstance(time_zone, str):
+            raise HistoryError(f"time_zone is {show(time_zone)}; pass a name like Europe/Zurich")
+        put(self, "time_zone", time_zone)
+        if contribution is not None:
+            check_type(contribution, Contribution, "contribution", HistoryError)
+        put(self, "contribution", contribution)
 
     @classmethod
     def from_matrices(
@@ -117,10 +135,34 @@ class DemandHistory(Remade):
         """N, the number of days; public."""
         return len(self.counts)
 
+    def each_day(self) -> list[DemandHistory]:
+        """PRIVATE. One history for each day."""
+        public = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("counts", "dates")
+        }
+        return [
+            DemandHistory(
+                counts=self.counts[day : day + 1],
+                dates=None if self.dates is None else self.dates[day : day + 1],
+                **public,
+            )
+            for day in range(self.days)
+        ]
+
     @property
     def frame(self) -> Frame:
         """Everything public of this history."""
-        return Frame(self.pairs, self.days, self.period_min, self.expansion, self.dates, self.simulated)
+        return Frame(
+            self.pairs,
+            self.days,
+            self.period_min,
+            self.expansion,
+            self.dates,
+            self.simulated,
+            self.begins,
+            self.time_zone,
+            self.contribution,
+        )
 
     @property
     def mean(self) -> Demand:

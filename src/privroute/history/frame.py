@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import datetime as dt
 
+    from privroute.history.contribution import Contribution
     from privroute.network.pairs import Pairs
 
 __all__ = ["Frame"]
@@ -23,6 +24,9 @@ class Frame:
     expansion : vehicles on the road for each request in the data
     dates : the days, ascending, or None where they have no dates
     simulated : whether the days were made by `simulate_days`
+    begins : time of day at which the period begins, which may pass midnight; None where it is not known
+    time_zone : whose wall clock dates and period mean; None: that of the files
+    contribution : how much of one user was counted at most, or None where users were not told apart
     """
 
     pairs: Pairs
@@ -31,3 +35,6 @@ class Frame:
     expansion: float
     dates: tuple[dt.date, ...] | None
     simulated: bool
+    begins: dt.time | None = None
+    time_zone: str | None = None
+    contribution: Contribution | None = None

@@ -7,7 +7,6 @@ integers with noise. `publish_total` and `publish_days` see those integers and p
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from privroute.mechanism.gravity import GravityModel
 from privroute.mechanism.nonnegative import nonnegative_counts
 from privroute.mechanism.promise import Promise
 from privroute.mechanism.steps import Published, Steps
+from privroute.network.checks import freeze
 from privroute.network.demand import Demand
 from privroute.privacy.sensitivity import summed_counts_sensitivity
 
@@ -32,13 +32,16 @@ if TYPE_CHECKING:
     from privroute.privacy.noise import Noise
     from privroute.release.guarantee import Guarantee
 
-__all__ = ["COUNTS", "DAILY", "demand_from_counts", "noisy_days", "noisy_total", "policy_from_counts"]
+__all__ = ["COUNTS", "DAILY", "day_weights", "demand_from_counts", "noisy_days", "noisy_total", "policy_from_counts"]
+
+
+_WEEK = 7
 
 
 def counts_promise(network: Network, frame: Frame, guarantee: Guarantee, options: Counts | Daily) -> Promise:
     """Noise for the sensitivity of the summed counts, and of the stacked daily counts."""
-    del network, frame, options  # the bound needs none of them
-    return Promise.of(guarantee, summed_counts_sensitivity(guarantee))
+    del network, options  # the bound needs neither
+    return Promise.of(guarantee, summed_counts_sensitivity(guarantee, frame.contribution))
 
 
 def noisy_total(
@@ -70,12 +73,28 @@ def publish_total(
 def publish_days(
     network: Network, frame: Frame, options: Daily, promise: Promise, noisy: NDArray[np.int64], progress: bool
 ) -> Published:
-    """Policy and demand of the last `window` noisy days, summed without clipping, so that their noise averages out."""
-    window = min(options.window or frame.days, frame.days)
-    total = noisy[-window:].sum(axis=0)
-    return _publish(
-        network, frame, options, total, scale=promise.scale * math.sqrt(window), days=window, progress=progress
-    )
+    """Policy and demand of the noisy days, summed without clipping, so that their noise averages out."""
+    weights = day_weights(frame, options)
+    alike = bool(np.isin(weights, (0.0, 1.0)).all())  # a sum of whole numbers
+    total = noisy[weights > 0].sum(axis=0) if alike else weights @ noisy
+    scale = promise.scale * float(np.linalg.norm(weights))
+    return _publish(network, frame, options, total, scale=scale, days=float(weights.sum()), progress=progress)
+
+
+def day_weights(frame: Frame, options: Daily) -> NDArray[np.float64]:
+    """How much each day counts, (days,), from public dates alone; the largest weight is 1."""
+    age = np.arange(frame.days)[::-1]
+    recent = age < (options.window or frame.days)
+    if frame.dates is not None:
+        ordinal = np.array([day.toordinal() for day in frame.dates])
+        age = ordinal[-1] - ordinal
+        same = recent & ((age + 1) % _WEEK == 0)
+        if options.next_weekday and same.any():
+            recent = same
+    faded = np.ones(frame.days) if options.half_life_days is None else 0.5 ** (age / options.half_life_days)
+    weights: NDArray[np.float64] = np.where(recent, faded, 0.0)
+    weights /= weights.max()
+    return weights
 
 
 COUNTS = Steps(counts_promise, noisy_total, publish_total)
@@ -86,31 +105,30 @@ def _publish(
     network: Network,
     frame: Frame,
     options: Counts | Daily,
-    noisy: NDArray[np.int64],
+    noisy: NDArray[np.int64] | NDArray[np.float64],
     *,
     scale: float,
-    days: int,
+    days: float,
     progress: bool,
 ) -> Published:
     demand = demand_from_counts(network, frame, noisy, options, scale=scale, days=days)
     policy = policy_from_counts(network, demand, options, progress=progress)
-    noisy.flags.writeable = False
-    return Published(policy, demand, noisy)
+    return Published(policy, demand, freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None)
 
 
 def demand_from_counts(
     network: Network,
     frame: Frame,
-    noisy: NDArray[np.int64],
+    noisy: NDArray[np.int64] | NDArray[np.float64],
     options: Counts | Daily,
     *,
     scale: float,
-    days: int,
+    days: float,
 ) -> Demand:
     """Demand of the whole traffic from summed noisy counts: non-negative, per minute, expanded. Post-processing.
 
     scale : of the noise in the sum
-    days : over which the counts were summed
+    days : over which the counts were summed, or the sum of the days' weights
     """
     model = GravityModel.of(network, frame.pairs)
     counts = nonnegative_counts(model, noisy, scale, bins=options.bins, smallest_bin=options.smallest_bin)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privroute.errors import DemandError, GuaranteeError, HistoryError
 from privroute.flows.optimum import solve_optimum
@@ -23,17 +24,23 @@ from privroute.mechanism.options import (
 )
 from privroute.mechanism.sgd import SGD, SGD_AS_PUBLISHED
 from privroute.network.network import Network
+from privroute.privacy.ledger import Ledger, charge_release, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
+from privroute.privacy.sensitivity import check_unit
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.guarantee import Guarantee
 from privroute.release.release import Release
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
     from privroute.history.frame import Frame
     from privroute.mechanism.promise import Promise
     from privroute.mechanism.steps import Steps
 
-__all__ = ["learn", "learn_with_noise", "steps_of"]
+__all__ = ["Drawn", "certify", "draw", "learn", "learn_with_noise", "promise_of", "steps_of"]
 
 _STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY, Minimiser: MINIMISER, Sgd: SGD}
 
@@ -45,12 +52,19 @@ def steps_of(chosen: Mechanism) -> Steps:
     return _STEPS[type(chosen)]
 
 
+def promise_of(network: Network, frame: Frame, guarantee: Guarantee, chosen: Mechanism) -> Promise:
+    """What a release will promise, from public data alone; refuses what the proofs exclude."""
+    check_unit(guarantee, frame.contribution)
+    return steps_of(chosen).promise(network, frame, guarantee, chosen)
+
+
 def learn(
     network: Network,
     history: DemandHistory,
     guarantee: Guarantee | None = None,
     mechanism: str | Mechanism = "counts",
     *,
+    ledger: Ledger | None = None,
     progress: bool = False,
 ) -> Release:
     """Learn a routing policy from a history and release it under a guarantee.
@@ -59,10 +73,12 @@ def learn(
     mechanism : "counts" (default), "daily", or "none" (not private), or an object with options: privroute.Counts(...),
         privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
 
+    ledger : the data set's account; the release is charged to it before its noise is drawn, or refused
+
     The noise is OpenDP's, from the system's entropy: two calls give two different releases, and each of them spends
     the guarantee anew.
     """
-    return learn_with_noise(network, history, guarantee, mechanism, OpenDPNoise(), progress=progress)
+    return learn_with_noise(network, history, guarantee, mechanism, OpenDPNoise(), ledger=ledger, progress=progress)
 
 
 def learn_with_noise(
@@ -72,37 +88,68 @@ def learn_with_noise(
     mechanism: str | Mechanism,
     noise: Noise,
     *,
+    ledger: Ledger | None = None,
     progress: bool = False,
 ) -> Release:
     """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
     chosen = as_mechanism(mechanism)
     _check(network, history, guarantee, chosen)
-    frame = history.frame
     if isinstance(chosen, Unprotected):
-        policy = solve_optimum(network, history.mean, gap=chosen.gap, progress=progress).policy
-        return Release(policy, _certificate(frame, chosen, None, None))
+        certificate = certify(history.frame, chosen, None, None)
+        if ledger is not None:
+            charge_release(ledger, history.frame, guarantee, certificate)  # refuses
+        return Release(solve_optimum(network, history.mean, gap=chosen.gap, progress=progress).policy, certificate)
+    drawn = draw(network, history, guarantee, chosen, noise, ledger, progress=progress)
+    # From here on only noisy values and public data: post-processing.
+    made = steps_of(chosen).publish(network, history.frame, chosen, drawn.promise, drawn.noisy, progress)
+    return Release(made.policy, drawn.certificate, made.demand, made.noisy_counts, drawn.on_saved)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Noisy values, and what was promised, certified and charged before they were drawn."""
+
+    promise: Promise
+    certificate: Certificate
+    on_saved: Callable[[str], None] | None
+    noisy: NDArray[Any]
+
+
+def draw(
+    network: Network,
+    history: DemandHistory,
+    guarantee: Guarantee | None,
+    chosen: Mechanism,
+    noise: Noise,
+    ledger: Ledger | None,
+    *,
+    progress: bool = False,
+) -> Drawn:
+    """The private phase: promise, charge, noise, in this order."""
+    _check(network, history, guarantee, chosen)
     if guarantee is None:
         raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
-    steps = steps_of(chosen)
-    promise = steps.promise(network, frame, guarantee, chosen)
-    # Everything above is public. A charge to a budget belongs here, before the first private number is read.
-    noisy = steps.perturb(network, history, chosen, promise, noise, progress)
-    # From here on only `noisy` and public data: post-processing.
-    made = steps.publish(network, frame, chosen, promise, noisy, progress)
-    certificate = _certificate(frame, chosen, noise, promise)
-    return Release(made.policy, certificate, made.demand, made.noisy_counts)
+    frame, steps = history.frame, steps_of(chosen)
+    promise = promise_of(network, frame, guarantee, chosen)
+    certificate, on_saved = certify(frame, chosen, noise, promise), None
+    # Everything so far is public. What is charged stays charged, whatever happens from here on.
+    if ledger is not None:
+        charge, certificate = charge_release(ledger, frame, guarantee, certificate)
+        on_saved = partial(note_written, ledger, charge.entry)
+    return Drawn(promise, certificate, on_saved, steps.perturb(network, history, chosen, promise, noise, progress))
 
 
-def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promise | None) -> Certificate:
+def certify(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promise | None) -> Certificate:
     """Only what is public: options, frame, and what OpenDP's maps say of the scale that was used."""
     guarantee = None if promise is None else promise.guarantee
-    dates = frame.dates
+    dates, kept = frame.dates, frame.contribution
+    unit = guarantee.unit if guarantee is not None else "request" if kept is None else kept.unit
     return Certificate(
         epsilon=None if guarantee is None else guarantee.epsilon,
         delta=None if guarantee is None else guarantee.delta,
         rho=None if promise is None else promise.rho,
-        unit="request" if guarantee is None else guarantee.unit,
-        adjacency=ADJACENCY["request"],
+        unit=unit,
+        adjacency=ADJACENCY[unit],
         mechanism=chosen.name,
         options=public_options(chosen),
         sensitivity=None if promise is None else promise.sensitivity,
@@ -114,6 +161,8 @@ def _certificate(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: 
         expansion=frame.expansion,
         first_date=None if dates is None else dates[0].isoformat(),
         last_date=None if dates is None else dates[-1].isoformat(),
+        max_requests=None if kept is None else kept.max_requests,
+        max_per_pair=None if kept is None else kept.max_per_pair,
         versions=dict(_versions()),
         broken_assumptions=() if promise is None else promise.broken_assumptions,
     )

@@ -56,7 +56,7 @@ def minimiser_promise(network: Network, frame: Frame, guarantee: Guarantee, opti
     """Noise for the optimum's sensitivity. docs/proofs/minimiser.md, Theorem 1."""
     moved = minimiser_sensitivity(
         network,
-        request=rate_of_one_request(guarantee, frame.period_min, frame.expansion),
+        request=rate_of_one_request(guarantee, frame),
         cap=public_cap(network, frame, options),
         days=frame.days,
         alpha=options.alpha,

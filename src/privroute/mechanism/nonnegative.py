@@ -26,7 +26,12 @@ __all__ = ["gravity_bins", "nonnegative_counts", "settle", "share_of_counts"]
 
 
 def nonnegative_counts(
-    model: GravityModel, noisy: NDArray[np.int64], scale: float, *, bins: int, smallest_bin: int
+    model: GravityModel,
+    noisy: NDArray[np.int64] | NDArray[np.float64],
+    scale: float,
+    *,
+    bins: int,
+    smallest_bin: int,
 ) -> NDArray[np.float64]:
     """(pairs,) counts ≥ 0 with the total of the noisy ones, or zero if that is negative.
 

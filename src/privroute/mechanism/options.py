@@ -56,9 +56,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Daily:
-    """Add noise to every day's counts, average the days (or the last `window`), then as `Counts`.
+    """Add noise to every day's counts, average days, then as `Counts`.
 
     A request is in one day only, so all days together cost what one day costs; each day could be released on its own.
+    Which days are averaged is a matter of public dates:
+
+    window : only the last so many days. Default: all
+    half_life_days : a day counts half as much as one that is so many days younger (online). Default: all alike
+    next_weekday : only days of the weekday that follows the last day, where there are any: Mondays after a Sunday
     """
 
     name: ClassVar[str] = "daily"
@@ -67,10 +72,17 @@ class Daily:
     gap: float = 1e-8
     bins: int = 20
     smallest_bin: int = 200
+    half_life_days: float | None = None
+    next_weekday: bool = False
 
     def __post_init__(self) -> None:
         if self.window is not None:
             _whole("window", self.window, 1)
+        half_life = self.half_life_days
+        if half_life is not None and (isinstance(half_life, bool) or not 0 < half_life < math.inf):
+            raise GuaranteeError(f"half_life_days is {half_life!r}; pass a number of days greater than 0")
+        if not isinstance(self.next_weekday, bool):
+            raise GuaranteeError(f"next_weekday is {self.next_weekday!r}; pass True or False")
         _gap(self.gap)
         _whole("bins", self.bins, 1)
         _whole("smallest_bin", self.smallest_bin, 1)

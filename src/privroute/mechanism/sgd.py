@@ -105,7 +105,7 @@ def certified_promise(network: Network, frame: Frame, guarantee: Guarantee, opti
     moved = sgd_sensitivity(
         bounds,
         step_sizes(frame.days, options.alpha, bounds.beta),
-        request=rate_of_one_request(guarantee, frame.period_min, frame.expansion),
+        request=rate_of_one_request(guarantee, frame),
         cap=float(caps.max(initial=0.0)),
         pairs=len(frame.pairs),
         links=network.links,
@@ -143,7 +143,7 @@ def published_constants(network: Network, frame: Frame, options: Sgd) -> tuple[f
 def published_promise(network: Network, frame: Frame, guarantee: Guarantee, options: Sgd) -> Promise:
     """Algorithm 1, lines 8 and 9: s = C/T min(min(1, 2α)/β, 1/(αN)) and σ = s √(2 ln(1.25/δ)) / ε, as published."""
     beta, bound = published_constants(network, frame, options)
-    request = rate_of_one_request(guarantee, frame.period_min, frame.expansion)
+    request = rate_of_one_request(guarantee, frame)
     moved = bound * request * min(min(1.0, 2.0 * options.alpha) / beta, 1.0 / (options.alpha * frame.days))
     scale = classical_gaussian_scale(moved, guarantee.epsilon, guarantee.delta, beyond_its_proof=True)
     broken = broken_assumptions(network, frame, guarantee, options)

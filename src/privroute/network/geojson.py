@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from privroute.errors import InputError
@@ -14,11 +14,10 @@ from privroute.network.text_files import write_whole
 if TYPE_CHECKING:
     import os
 
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
-    from privroute.network.labels import Label
-
-__all__ = ["write_geojson"]
+__all__ = ["feature_collection", "write_geojson"]
 
 
 def write_geojson(
@@ -31,28 +30,31 @@ def write_geojson(
     check_type(network, Network, "network", InputError)
     if network.coordinates is None:
         raise InputError("the network has no coordinates, so it cannot be drawn on a map; read it with nodes=")
-    values: dict[str, list[float] | tuple[Label, ...]] = {
-        "link_id": network.link_labels,
-        "from_node_id": tuple(network.node_labels[tail] for tail in network.tail),
-        "to_node_id": tuple(network.node_labels[head] for head in network.head),
-        "free_flow_min": network.free_flow_min.tolist(),
-        "capacity_per_min": network.capacity_per_min.tolist(),
-        "background_per_min": network.background_per_min.tolist(),
-    }
-    if network.length_km is not None:
-        values["length_km"] = network.length_km.tolist()
     further = {} if link_values is None else link_values
     if not isinstance(further, Mapping):
         raise InputError(f'link_values is a {type(further).__name__}; pass a mapping such as {{"flow_per_min": flow}}')
+    known = _link_columns(network)
+    columns: dict[str, list[float]] = {}
     for name, given in further.items():
-        if not isinstance(name, str) or name in values:
-            raise InputError(f"link_values has the name {show(name)}; pass texts that are not {', '.join(values)}")
-        values[name] = number_array(given, f"link_values[{name!r}]", network.links, InputError, signed=True).tolist()
-    points = network.coordinates.tolist()
+        if not isinstance(name, str) or name in known:
+            raise InputError(f"link_values has the name {show(name)}; pass texts that are not {', '.join(known)}")
+        columns[name] = number_array(given, f"link_values[{name!r}]", network.links, InputError, signed=True).tolist()
+    collection = feature_collection(network, network.coordinates, columns)
+    with write_whole(path) as stream:
+        json.dump(collection, stream, ensure_ascii=False, allow_nan=False)
+        stream.write("\n")
+
+
+def feature_collection(
+    network: Network, points: NDArray[np.float64], link_values: Mapping[str, Sequence[object]]
+) -> dict[str, object]:
+    """Return the GeoJSON object: links as lines between `points` (nodes, 2), zones as points."""
+    values = {**_link_columns(network), **link_values}
+    places = points.tolist()
     features = [
         {
             "type": "Feature",
-            "geometry": {"type": "LineString", "coordinates": [points[tail], points[head]]},
+            "geometry": {"type": "LineString", "coordinates": [places[tail], places[head]]},
             "properties": {name: column[link] for name, column in values.items()},
         }
         for link, (tail, head) in enumerate(zip(network.tail.tolist(), network.head.tolist(), strict=True))
@@ -60,7 +62,7 @@ def write_geojson(
     features += [
         {
             "type": "Feature",
-            "geometry": {"type": "Point", "coordinates": points[zone]},
+            "geometry": {"type": "Point", "coordinates": places[zone]},
             "properties": {"node_id": network.node_labels[zone], "zone": True},
         }
         for zone in network.zones.tolist()
@@ -69,6 +71,18 @@ def write_geojson(
     if network.crs is not None and not network.has_longitude_latitude:
         # RFC 7946 knows degrees only; readers of the older form (QGIS, GDAL) take the system from this member
         collection["crs"] = {"type": "name", "properties": {"name": network.crs}}
-    with write_whole(path) as stream:
-        json.dump(collection, stream, ensure_ascii=False, allow_nan=False)
-        stream.write("\n")
+    return collection
+
+
+def _link_columns(network: Network) -> dict[str, Sequence[object]]:
+    columns: dict[str, Sequence[object]] = {
+        "link_id": network.link_labels,
+        "from_node_id": [network.node_labels[tail] for tail in network.tail],
+        "to_node_id": [network.node_labels[head] for head in network.head],
+        "free_flow_min": network.free_flow_min.tolist(),
+        "capacity_per_min": network.capacity_per_min.tolist(),
+        "background_per_min": network.background_per_min.tolist(),
+    }
+    if network.length_km is not None:
+        columns["length_km"] = network.length_km.tolist()
+    return columns

@@ -67,7 +67,10 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
 
 def rho_to_epsilon(rho: float, delta: float) -> float:
     """Return OpenDP's epsilon at `delta` for a zero-concentrated bound rho."""
-    return gaussian_epsilon(1.0, math.sqrt(2 * rho), delta)
+    sensitivity = math.sqrt(2 * rho)
+    while gaussian_rho(1.0, sensitivity) < rho:  # the root was rounded down
+        sensitivity = math.nextafter(sensitivity, math.inf)
+    return gaussian_epsilon(1.0, sensitivity, delta)
 
 
 def _positive(sensitivity: float) -> float:

@@ -19,10 +19,12 @@ import numpy as np
 from privroute.errors import GuaranteeError
 from privroute.flows.projection import LARGEST_POINT, smallest_tolerance
 from privroute.privacy.noise import GRID
+from privroute.privacy.sensitivity import summed_counts_sensitivity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from privroute.history.frame import Frame
     from privroute.network.network import Network
     from privroute.release.guarantee import Guarantee
 
@@ -40,11 +42,14 @@ _LONGEST_STEP = 1e-3 * LARGEST_POINT
 _ROUNDINGS = 20  # operations on a marginal cost and its way into the step, more than there are
 
 
-def rate_of_one_request(guarantee: Guarantee, period_min: float, expansion: float) -> float:
+def rate_of_one_request(guarantee: Guarantee, frame: Frame) -> float:
     """h, by how much one request changes its pair's rate on its day, vehicles per minute."""
     if guarantee.unit != "request":
-        raise GuaranteeError(f"no sensitivity is proved for the unit {guarantee.unit!r}")
-    return expansion / period_min
+        raise GuaranteeError(
+            f"no sensitivity of unit flows is proved for the unit {guarantee.unit!r}; counts and daily protect it"
+        )
+    # a request changes one count by 1, unless users' contributions are bounded, which is refused
+    return summed_counts_sensitivity(guarantee, frame.contribution) * frame.expansion / frame.period_min
 
 
 def ceiling_min(network: Network, ceiling: float) -> NDArray[np.float64]:

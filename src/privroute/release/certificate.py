@@ -13,7 +13,7 @@ from privroute.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ADJACENCY", "Certificate", "DataKind", "NoiseKind", "epsilon_of_rho"]
+__all__ = ["ADJACENCY", "BUDGET", "Certificate", "DataKind", "NoiseKind", "epsilon_of_rho"]
 
 DataKind = Literal["trips", "simulated"]
 NoiseKind = Literal["opendp", "seeded", "none"]
@@ -23,11 +23,28 @@ ADJACENCY = {
         "two data sets are neighbours if one has one request more, on one day, for one origin-destination pair, and "
         "they are equal otherwise (add or remove). Replacing one request by another counts as two such steps: for "
         "counts its sensitivity is sqrt(2) times as large, for unit flows (sgd, minimiser) twice."
-    )
+    ),
+    "user": (
+        "two data sets are neighbours if one has all requests of one user more, on all days and for all "
+        "origin-destination pairs, and they are equal otherwise (add or remove). Of each user at most max_requests "
+        "requests are counted, at most max_per_pair of them for one pair. Replacing the requests of one user by others "
+        "counts as two such steps: for counts its sensitivity is sqrt(2) times as large."
+    ),
+    "user-day": (
+        "two data sets are neighbours if one has all requests of one user on one day more, for all origin-destination "
+        "pairs, and they are equal otherwise (add or remove). Of each user at most max_requests requests are counted "
+        "on a day, at most max_per_pair of them for one pair. Replacing the requests of one user on one day by others "
+        "counts as two such steps: for counts its sensitivity is sqrt(2) times as large."
+    ),
 }
+# dataset and entry: where the charge stands in the operator's ledger, and its digest there; then what was approved for
+# all releases from this data set, and what those up to this one cost together, at the approved delta.
+BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "spent_epsilon")
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
 _NUMBERS = (*_PROMISE, "period_min", "expansion")
 _MOST_DAYS = 2**22
+_LARGEST_BOUND = 2**20
+_COUNTED = ("counts", "daily")  # mechanisms whose sensitivity is that of counts
 _TOLERANCE = 1e-6
 _KINDS = {"data": ("trips", "simulated"), "noise": ("opendp", "seeded", "none")}
 
@@ -42,7 +59,8 @@ class Certificate:
     sensitivity, noise_scale : ℓ2 sensitivity of what was perturbed, and the Gaussian's scale
     data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp is private
     days, period_min, expansion, first_date, last_date : the public frame of the data
-    budget : the ledger entry, or "not tracked"
+    budget : the ledger entry (see BUDGET), or "not tracked"
+    max_requests, max_per_pair : how many requests of one user (and day) were counted at most; None for unit request
     versions : of the packages that made it
     broken_assumptions : what the proof of the guarantee assumes and nothing ensures, in words; a release with any is
         not private
@@ -64,7 +82,9 @@ class Certificate:
     expansion: float
     first_date: str | None = None
     last_date: str | None = None
-    budget: str = "not tracked"
+    budget: str | Mapping[str, Any] = "not tracked"
+    max_requests: int | None = None
+    max_per_pair: int | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     broken_assumptions: tuple[str, ...] = ()
 
@@ -99,6 +119,8 @@ class Certificate:
         if ADJACENCY.get(certificate.unit) != certificate.adjacency:
             raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
         _check_dates(certificate.first_date, certificate.last_date)
+        _check_budget(certificate.budget)
+        _check_bounds(certificate)
         if private:
             _check_promise(certificate)
         return certificate
@@ -139,6 +161,20 @@ def _check_promise(certificate: Certificate) -> None:
         raise ReleaseError("the certificate's epsilon is smaller than what its rho gives at its delta")
 
 
+def _check_bounds(certificate: Certificate) -> None:
+    """Refuse bounds on users that contradict the unit, each other or the sensitivity."""
+    most, per_pair = certificate.max_requests, certificate.max_per_pair
+    if certificate.unit == "request":
+        if most is not None or per_pair is not None:
+            raise ReleaseError("the certificate bounds the requests of users where its unit is one request")
+        return
+    if most is None or per_pair is None or per_pair > most:
+        raise ReleaseError("the certificate's unit is a user, and its max_requests or max_per_pair is missing or wrong")
+    counted = certificate.mechanism in _COUNTED and certificate.sensitivity is not None
+    if counted and float(certificate.sensitivity or 0) ** 2 < most * per_pair * (1 - _TOLERANCE):
+        raise ReleaseError("the certificate's sensitivity is smaller than its bounds on users allow")
+
+
 def _check_dates(first: str | None, last: str | None) -> None:
     if first is None and last is None:
         return
@@ -155,12 +191,33 @@ def _check_dates(first: str | None, last: str | None) -> None:
         raise ReleaseError("the certificate's first_date is after its last_date")
 
 
+def _check_budget(budget: str | Mapping[str, Any]) -> None:
+    if isinstance(budget, str):
+        good = budget == "not tracked"
+    else:
+        good = (
+            tuple(budget) == BUDGET
+            and isinstance(budget["dataset"], str)
+            and isinstance(budget["digest"], str)
+            and type(budget["entry"]) is int
+            and budget["entry"] > 0
+            and _between(budget["approved_delta"], 1.0)
+            and all(_between(budget[name], math.inf) for name in ("approved_epsilon", "spent_epsilon"))
+            and budget["spent_epsilon"] <= budget["approved_epsilon"] * (1 + _TOLERANCE)
+        )
+    if not good:
+        raise ReleaseError("the certificate's budget is neither a ledger entry nor not tracked")
+
+
 def _check_field(name: str, value: object) -> None:
     if name in _KINDS:
         good, wanted = value in _KINDS[name], f"one of {', '.join(_KINDS[name])}"
     elif name == "days":
         good = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_DAYS
         wanted = f"a whole number from 1 to {_MOST_DAYS:,}"
+    elif name in ("max_requests", "max_per_pair"):
+        whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST_BOUND
+        good, wanted = value is None or whole, "a whole number of at least 1"
     elif name in _NUMBERS:
         below, wanted = (1.0, "a number between 0 and 1") if name == "delta" else (math.inf, "a number above 0")
         good = _between(value, below) or (value is None and name in _PROMISE)
@@ -171,6 +228,8 @@ def _check_field(name: str, value: object) -> None:
         )
     elif name in ("options", "versions"):
         good, wanted = isinstance(value, dict), "an object"
+    elif name == "budget":
+        good, wanted = isinstance(value, str | dict), "a text or an object"
     else:
         good, wanted = isinstance(value, str) or (value is None and name.endswith("_date")), "a text"
     if not good:

@@ -23,12 +23,60 @@ from privroute.errors import GuaranteeError
 if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
 
-__all__ = ["Explanation", "explain", "odds_factor"]
+__all__ = ["Explanation", "budget_in_words", "explain", "odds_factor"]
 
 _LARGEST_EXPONENT = 700.0
-_MANY_TRIPS = 10
+_MANY = 10
 _LARGE_FACTOR = 1e4
 _ON_FLOWS = ("minimiser", "sgd")
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How sentences speak of one unit of data."""
+
+    meaning: str
+    one: str
+    that: str
+    whether: str
+    where: str
+    knows: str
+    several: str
+    many: str
+
+
+_WORDS = {
+    "request": _Words(
+        meaning="one trip on one day",
+        one="one trip",
+        that="that trip",
+        whether="any one trip was",
+        where="Where a trip went and when, from somebody who knows that it was made",
+        knows="the trip was made and wonders where it went or when",
+        several="Several trips of one person together: the factor grows faster than if each trip multiplied it",
+        many="trips",
+    ),
+    "user": _Words(
+        meaning="all trips of one person together",
+        one="one person",
+        that="all trips of that person",
+        whether="any one person's trips were",
+        where="Where a person travelled and when, from somebody who knows that their trips are in the data",
+        knows="a person's trips are in the data and wonders where they went or when",
+        several="Several people together (a family, a convoy): the factor grows faster than if each multiplied it",
+        many="people",
+    ),
+    "user-day": _Words(
+        meaning="all trips of one person on one day",
+        one="one person's day",
+        that="all trips of that person on that day",
+        whether="any one person's trips of one day were",
+        where="Where a person travelled on a day, from somebody who knows that their trips of that day are in the data",
+        knows="a person's trips of a day are in the data and wonders where they went",
+        several="Several days of one person together: the factor grows faster than if each day multiplied it",
+        many="days",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +101,21 @@ class Explanation:
         return asdict(self)
 
 
-def odds_factor(rho: float, exception: float, *, trips: int = 1) -> float:
-    """Return the factor by which odds about `trips` trips may change, except with probability `exception`.
+def odds_factor(rho: float, exception: float, *, units: int = 1) -> float:
+    """Return the factor by which odds about `units` units may change, except with probability `exception`.
 
-    rho-zero-concentrated privacy for one trip is k² rho for k trips.
+    rho-zero-concentrated privacy for one unit is k² rho for k units.
     """
-    if not (0 < rho < math.inf and 0 < exception < 1 and trips >= 1):
-        raise GuaranteeError(f"no odds follow from rho {rho}, exception {exception} and {trips} trips")
-    together = trips**2 * rho
+    if not (0 < rho < math.inf and 0 < exception < 1 and units >= 1):
+        raise GuaranteeError(f"no odds follow from rho {rho}, exception {exception} and {units} units")
+    together = units**2 * rho
     exponent = together + 2 * math.sqrt(together * math.log(2 / exception))
     return math.exp(exponent) if exponent < _LARGEST_EXPONENT else math.inf
 
 
 def explain(certificate: Certificate) -> Explanation:
     """Say in sentences what a certificate promises, and what it does not."""
-    made = _made(certificate)
+    made, words = _made(certificate), _WORDS[certificate.unit]
     if not certificate.private or certificate.epsilon is None or certificate.delta is None:
         return Explanation(
             verdict=f"NOT PRIVATE: {_why_not(certificate)}. Do not publish it.",
@@ -80,11 +128,11 @@ def explain(certificate: Certificate) -> Explanation:
     return Explanation(
         verdict=(
             f"Private: epsilon {certificate.epsilon:g}, delta {certificate.delta:g} for one {certificate.unit}, "
-            "one trip on one day."
+            f"{words.meaning}."
         ),
         protected=(
-            "Whether any one trip was in the data.",
-            "Where a trip went and when, from somebody who knows that it was made (less strongly: see below).",
+            f"Whether {words.whether} in the data.",
+            f"{words.where} (less strongly: see below).",
             f"Formally: {certificate.adjacency}",
         ),
         from_whom=(
@@ -100,36 +148,42 @@ def explain(certificate: Certificate) -> Explanation:
 
 
 def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[str, ...]:
+    words = _WORDS[certificate.unit]
     likely = math.exp(epsilon) if epsilon < _LARGEST_EXPONENT else math.inf
     sentences = [
         (
-            "Whatever anybody concludes from this release about one trip, they would conclude almost as likely had "
-            f"that trip been left out: at most {_factor(likely)} times as likely, plus a chance of {delta:g}."
+            f"Whatever anybody concludes from this release about {words.one}, they would conclude almost as likely had "
+            f"{words.that} been left out: at most {_factor(likely)} times as likely, plus a chance of {delta:g}."
         )
     ]
     if certificate.rho is not None:
         factor = odds_factor(certificate.rho, delta)
-        # Another place or day is one trip less and one more: two counts change, flows may move twice as far.
+        # Other places or days are one unit less and one more: counts v, v' ≥ 0 have |v − v'|² ≤ |v|² + |v'|², so rho
+        # doubles; flows may move twice as far.
         elsewhere = odds_factor((4 if certificate.mechanism in _ON_FLOWS else 2) * certificate.rho, delta)
         sentences.append(
-            "In odds: whatever somebody knew before, seeing this release changes their odds that any one trip was in "
-            f"the data by at most a factor {_factor(factor)}, except with probability {delta:g}. {_example(factor)}"
+            "In odds: whatever somebody knew before, seeing this release changes their odds that "
+            f"{words.whether} in the data by at most a factor {_factor(factor)}, except with probability {delta:g}. "
+            f"{_example(factor)}"
         )
         sentences.append(
-            "For somebody who knows that the trip was made and wonders where it went or when, the factor is at most "
+            f"For somebody who knows that {words.knows}, the factor is at most "
             f"{_factor(elsewhere)}, except with probability {delta:g}."
         )
     return tuple(sentences)
 
 
 def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
-    person = "Several trips of one person together: the factor grows faster than if each trip multiplied it"
+    words = _WORDS[certificate.unit]
+    several = words.several
     if certificate.rho is not None:
-        person += f"; for {_MANY_TRIPS} trips it is {_factor(odds_factor(certificate.rho, delta, trips=_MANY_TRIPS))}"
+        several += f"; for {_MANY} {words.many} it is {_factor(odds_factor(certificate.rho, delta, units=_MANY))}"
     return (
-        f"{person}.",
-        "Several releases from the same trips: together they reveal more than each alone "
-        + ("(the budget of this data set is not tracked)." if certificate.budget == "not tracked" else "."),
+        f"{several}.",
+        (
+            "Several releases from the same trips: together they reveal more than each alone "
+            f"({budget_in_words(certificate)})."
+        ),
         "Trips from whoever made this release: the curator saw them all and must be trusted.",
         (
             "What is true of everybody: that a road is busy in the morning is what the release is meant to show, and "
@@ -137,8 +191,19 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
         ),
         (
             "What others know from elsewhere: a release takes nothing away from that. If trips come together (a "
-            "family, a convoy), they count as several trips."
+            f"family, a convoy), they count as several {words.many}."
         ),
+    )
+
+
+def budget_in_words(certificate: Certificate) -> str:
+    """Which entry of which ledger paid for a release, and what is spent with it."""
+    budget = certificate.budget
+    if isinstance(budget, str):
+        return "the budget of this data set is not tracked"
+    return (
+        f"entry {budget['entry']:,} of the ledger of {budget['dataset']}; with it all releases so far cost epsilon "
+        f"{budget['spent_epsilon']:.4g} of {budget['approved_epsilon']:g} at delta {budget['approved_delta']:g}"
     )
 
 
@@ -171,6 +236,12 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     fleet = f"; one trip stands for {certificate.expansion:g} vehicles" if certificate.expansion != 1 else ""
     days = f"{certificate.days:,} {'day' if certificate.days == 1 else 'days'}"
     sentences = [f"{data}: {days} of {certificate.period_min:g} minutes{dates}{fleet}."]
+    if certificate.max_requests is not None:
+        each = "person" if certificate.unit == "user" else "person and day"
+        sentences.append(
+            f"Counted of each {each}: at most {certificate.max_requests:,} trips, at most {certificate.max_per_pair:,} "
+            "of them for one origin and destination."
+        )
     options = ", ".join(f"{name} {value}" for name, value in certificate.options.items() if value is not None)
     sentences.append(f"Mechanism {certificate.mechanism}" + (f" ({options})." if options else "."))
     if certificate.noise_scale is not None and certificate.sensitivity is not None:
@@ -179,11 +250,12 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             "seeded": "a discrete Gaussian from a seed",
             "none": "none",
         }[certificate.noise]
+        one = _WORDS[certificate.unit].one
         noisy = (
-            f"{certificate.noise_scale:.4g} on each pair's share of each link; one trip changes all shares together by "
+            f"{certificate.noise_scale:.4g} on each pair's share of each link; {one} changes all shares together by "
             f"at most {certificate.sensitivity:.4g}"
             if certificate.mechanism in _ON_FLOWS
-            else f"{certificate.noise_scale:.4g} trips on counts that one trip changes by at most "
+            else f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
             f"{certificate.sensitivity:g}"
         )
         sentences.append(
@@ -191,12 +263,21 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             + (f" (rho {certificate.rho:.3g})." if certificate.rho is not None else ".")
         )
     if certificate.mechanism == "daily" and certificate.noise_scale is not None:
-        window = min(int(certificate.options.get("window") or certificate.days), int(certificate.days))
-        sentences.append(
-            f"The released counts are sums over the last {window:,} days, each day with noise of its own: standard "
-            f"deviation {certificate.noise_scale * math.sqrt(window):.4g} on a sum."
-        )
+        sentences.append(_days_in_words(certificate, certificate.noise_scale))
     return tuple(sentences)
+
+
+def _days_in_words(certificate: Certificate, scale: float) -> str:
+    """How the noisy days of a daily release were put together."""
+    window = min(int(certificate.options.get("window") or certificate.days), int(certificate.days))
+    if certificate.options.get("half_life_days") is not None or certificate.options.get("next_weekday"):
+        return (
+            f"Each of the last {window:,} days has noise of its own; how much a day counts depends on its date alone."
+        )
+    return (
+        f"The released counts are sums over the last {window:,} days, each day with noise of its own: standard "
+        f"deviation {scale * math.sqrt(window):.4g} on a sum."
+    )
 
 
 def _factor(value: float) -> str:

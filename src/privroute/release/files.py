@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privroute.errors import ReleaseError
-from privroute.release.place import DEMAND, LINKS, MANIFEST, NODES, ROUTES, folder_beside, only_a_release, put_in_place
+from privroute.release.place import (
+    DEMAND,
+    LINKS,
+    MANIFEST,
+    NODES,
+    ROUTES,
+    flush,
+    folder_beside,
+    only_a_release,
+    put_in_place,
+)
 
 if TYPE_CHECKING:
+    import os
+
     from numpy.typing import NDArray
 
     from privroute.network.demand import Demand
@@ -61,7 +72,7 @@ def write_release(
         text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         (beside / MANIFEST).write_text(text, encoding="utf-8")
         for path in [*beside.iterdir(), beside]:
-            _flush(path)
+            flush(path)
         put_in_place(beside, target)
     except OSError as problem:
         raise ReleaseError(f"{target} cannot be written ({problem.strerror}); check space and permissions") from None
@@ -137,11 +148,3 @@ def _table(path: Path, **columns: Any) -> None:
 def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -10,9 +10,9 @@ from privroute.errors import GuaranteeError
 
 __all__ = ["Guarantee", "Unit"]
 
-Unit = Literal["request"]
+Unit = Literal["request", "user", "user-day"]
 
-UNITS = ("request",)
+UNITS = ("request", "user", "user-day")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,9 @@ class Guarantee:
 
     epsilon : > 0; no event is more than e^epsilon times as likely with one unit as without it, but for delta
     delta : in (0, 1), a slack on probabilities; small, such as 1e-6
-    unit : "request": neighbours differ by one request more or less, on one day, for one pair
+    unit : what neighbours differ by: "request": one request, on one day, for one pair; "user": all requests of one
+        user; "user-day": all requests of one user on one day. The last two need a history that bounds how much of a
+        user it counts, such as read_trips(..., unit="user", max_requests=10) makes
     """
 
     epsilon: float

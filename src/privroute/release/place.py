@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -11,7 +12,18 @@ from privroute.errors import ReleaseError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DEMAND", "FILES", "LINKS", "MANIFEST", "NODES", "ROUTES", "folder_beside", "only_a_release", "put_in_place"]
+__all__ = [
+    "DEMAND",
+    "FILES",
+    "LINKS",
+    "MANIFEST",
+    "NODES",
+    "ROUTES",
+    "flush",
+    "folder_beside",
+    "only_a_release",
+    "put_in_place",
+]
 
 MANIFEST = "release.json"
 NODES, LINKS, ROUTES, DEMAND = "nodes.parquet", "links.parquet", "routes.parquet", "demand.parquet"
@@ -23,6 +35,15 @@ def only_a_release(folder: Path) -> bool:
     found = list(folder.iterdir())
     names = {path.name for path in found}
     return MANIFEST in names and names <= FILES and all(path.is_file() or path.is_symlink() for path in found)
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or a folder's list of files, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def folder_beside(target: Path, ending: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from privroute.release.files import write_release
 from privroute.release.reading import read_release
 
 if TYPE_CHECKING:
-    import os
+    from collections.abc import Callable
 
     import numpy as np
     from numpy.typing import NDArray
@@ -31,12 +32,14 @@ class Release:
     demand : the rates it was made for, where the mechanism releases them
     noisy_counts : (pairs,) int64, the integers that the mechanism released, negatives included, or None
     certificate : what is protected, and how strongly
+    on_saved : told the folder after the release was written there, so that a ledger can note it
     """
 
     policy: RoutingPolicy
     certificate: Certificate
     demand: Demand | None = None
     noisy_counts: NDArray[np.int64] | None = None
+    on_saved: Callable[[str], None] | None = None
 
     @property
     def network(self) -> Network:
@@ -56,6 +59,8 @@ class Release:
                 "and is not written; pass allow_not_private=True if it will not be published"
             )
         write_release(folder, self.policy, self.certificate, self.demand, self.noisy_counts, overwrite=overwrite)
+        if self.on_saved is not None:
+            self.on_saved(os.fspath(folder))
 
     def __repr__(self) -> str:
         if not self.certificate.private:

@@ -1,0 +1,64 @@
+"""`privroute report` and `privroute export`: a release as files for others."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import privroute as pr
+from privroute.cli import inputs
+from privroute.cli.route import load
+from privroute.cli.terminal import bar, line
+from privroute.errors import InputError, MissingExtraError
+from privroute.network.text_files import write_whole
+
+__all__ = ["export", "report"]
+
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+
+
+def report(
+    release: inputs.ReleaseArgument,
+    out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),
+    overwrite: _Overwrite = False,
+) -> None:
+    """Write one HTML file with the map, the routes and the guarantee, for sharing.
+
+    It needs no server and no network, and holds nothing but the release.
+    """
+    try:
+        from privroute.serve.report import report_html  # noqa: PLC0415 - optional packages
+    except ImportError as problem:
+        raise _missing(problem, "the report") from None
+    if out.exists() and not overwrite:
+        raise InputError(f"{out} is there already; choose another --out, or replace it with --overwrite")
+    page = report_html(load(release))
+    with write_whole(out) as stream:
+        stream.write(page)
+    line(f"Written: {out} ({len(page) / 1e6:.1f} MB). Open it in a browser.")
+
+
+def export(
+    release: inputs.ReleaseArgument,
+    out: Annotated[Path, typer.Option(help="Folder for the files.", show_default=False)],
+    kind: Annotated[
+        inputs.ExportName, typer.Option("--format", help="geojson and csv for QGIS and spreadsheets, gmns for models.")
+    ] = "geojson",
+    overwrite: _Overwrite = False,
+) -> None:
+    """Write link flows and routes as GeoJSON, CSV or GMNS files."""
+    try:
+        from privroute.serve.export import export_release  # noqa: PLC0415 - optional packages
+    except ImportError as problem:
+        raise _missing(problem, "the export") from None
+    found = load(release)
+    with bar("Writing routes", int((found.policy.probability > 0).sum())) as done:
+        paths = export_release(found, out, kind, overwrite=overwrite, progress=done)
+    for path in paths:
+        line(f"Written: {path}")
+    if found.network.coordinates is None:
+        line("The network has no coordinates; lines are drawn on a computed layout, or left out.")
+
+
+def _missing(problem: ImportError, purpose: str) -> pr.PrivrouteError:
+    return MissingExtraError(problem.name or "orjson", "serve", purpose)

@@ -1,0 +1,39 @@
+"""`privroute serve`: the page and the API of a release."""
+
+from typing import Annotated
+
+import typer
+
+import privroute as pr
+from privroute.cli import inputs
+from privroute.cli.route import load
+from privroute.cli.terminal import line
+from privroute.errors import MissingExtraError
+
+__all__ = ["serve", "serve_release"]
+
+
+def serve(
+    release: inputs.ReleaseArgument,
+    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Serve a release: a page with its map, routes and guarantee, and a JSON API.
+
+    It needs the release only and cannot reach trips, ledger or mechanisms. It keeps no log of what is asked.
+    """
+    serve_release(load(release), host=host, port=port, open_browser=open_browser)
+
+
+def serve_release(release: pr.Release, *, host: str, port: int, open_browser: bool) -> None:
+    """Serve until Ctrl-C, saying where."""
+    try:
+        from privroute.serve.run import run  # noqa: PLC0415 - optional packages
+    except ImportError as problem:
+        raise MissingExtraError(problem.name or "fastapi", "serve", "the service") from None
+
+    def started(address: str) -> None:
+        line(f"The page is at {address} and the API at {address}docs (Ctrl-C stops it)")
+
+    run(release, host=host, port=port, open_browser=open_browser, started=started)

@@ -1,0 +1,51 @@
+"""Contribution bounding: at most k requests of each user are kept, chosen without looking at anybody else's.
+
+Each request gets a key: a hash of a salt, its user, its time, its pair, and a number that tells equal ones apart. Of
+each user's requests for a pair the k_p with the smallest keys are kept, and of those the k with the smallest. Keys come
+from the request alone, so which requests of a user are kept depends on that user's requests and the salt, never on
+other rows, their order, files or threads: docs/proofs/user.md, Lemma 1. Since the hash is as good as random and the
+salt is new each time, every one of a user's requests for a pair is as likely to be kept as the others.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privroute.history.contribution import Contribution
+
+__all__ = ["kept_requests"]
+
+_SALT_BYTES = 16
+
+
+def kept_requests(requests: str, contribution: Contribution) -> str:
+    """SQL of the requests to keep, as a table with the columns day and pair.
+
+    requests : SQL of a table with the columns user_id (a text), day, local_us (time) and pair
+    """
+    unit = "user_id, day" if contribution.unit == "user-day" else "user_id"
+    salt = _new_salt()
+    numbered = (
+        "SELECT user_id, day, local_us, pair, "
+        f"row_number() OVER (PARTITION BY user_id, local_us, pair) AS copy FROM {requests}"
+    )
+    # the separators keep different requests different; equal requests are interchangeable, so their order is free
+    keyed = (
+        "SELECT user_id, day, local_us, pair, copy, "
+        f"md5_number('{salt}' || '/' || local_us || '/' || pair || '/' || copy || '/' || user_id) AS key "
+        f"FROM ({numbered})"
+    )
+    order = "ORDER BY key, local_us, pair, copy"
+    per_pair = f"SELECT *, row_number() OVER (PARTITION BY {unit}, pair {order}) AS of_pair FROM ({keyed})"
+    per_user = (
+        f"SELECT *, row_number() OVER (PARTITION BY {unit} {order}) AS of_user FROM ({per_pair}) "
+        f"WHERE of_pair <= {contribution.max_per_pair}"
+    )
+    return f"SELECT day, pair FROM ({per_user}) WHERE of_user <= {contribution.max_requests}"
+
+
+def _new_salt() -> str:
+    """New for every reading, and kept nowhere."""
+    return secrets.token_hex(_SALT_BYTES)

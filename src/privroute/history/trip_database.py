@@ -1,0 +1,165 @@
+"""DuckDB for private rows: within a memory limit, in a folder of its own, and without its error messages.
+
+What DuckDB says when it fails may quote a record, so nothing of it goes further: `Database` raises errors that say
+what kind of failure it was, outside `except`, so that the caught one does not stay on them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from privroute.errors import HistoryError, MissingExtraError, PrivrouteError
+from privroute.network.checks import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Database", "UnreadableError", "identifier", "literal", "open_database"]
+
+LEAST_MEMORY_MB = 64
+_POLL_SECONDS = 0.2
+
+
+class UnreadableError(PrivrouteError):
+    """A statement failed on what stands in the files; says nothing of it."""
+
+
+def identifier(name: str) -> str:
+    """A column's name, quoted for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text, quoted for SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+class Database:
+    """A connection and the folder that holds what does not fit into memory; both end together.
+
+    Files are reached by links of our own naming in that folder: DuckDB would read some paths as patterns or addresses.
+    """
+
+    def __init__(self, duckdb: Any, connection: Any, folder: Path) -> None:
+        self._duckdb = duckdb
+        self._links = 0
+        self.connection = connection
+        self.folder = folder
+
+    def link(self, path: Path) -> str:
+        """A harmless name for a file, with its endings."""
+        self._links += 1
+        endings = "".join(ending for ending in path.suffixes[-2:] if ending.lower() in (".gz", ".zst"))
+        place = self.folder / f"file{self._links}{endings.lower()}"
+        place.symlink_to(path.absolute())
+        return str(place)
+
+    def put(self, name: str, table: Any) -> None:
+        """Make an Arrow table of public data known under a name of ours."""
+        self.connection.register(name, table)
+
+    def define(self, name: str, function: Any) -> None:
+        """Make a function of two columns of numbers known to SQL; it gives whole numbers and never fails."""
+        types = [self._duckdb.sqltypes.DOUBLE, self._duckdb.sqltypes.DOUBLE]
+        whole = self._duckdb.sqltypes.INTEGER
+        self.connection.create_function(name, function, types, whole, type="arrow", null_handling="special")
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """All rows of the statement's result."""
+        return list(self._run(statement, "fetchall"))
+
+    def arrays(self, statement: str) -> dict[str, Any]:
+        """The result's columns as arrays."""
+        return dict(self._run(statement, "fetchnumpy"))
+
+    def _run(self, statement: str, fetch: str) -> Any:
+        kind = ""
+        try:
+            return getattr(self.connection.execute(statement), fetch)()  # some statements run only while fetched from
+        except self._duckdb.OutOfMemoryException:
+            kind = "memory"
+        except self._duckdb.Error:
+            kind = "unreadable"
+        except RuntimeError:  # DuckDB's way to report that it was interrupted
+            kind = "interrupted"
+        if kind == "memory":
+            raise HistoryError(
+                "the trips need more memory or temporary space than there is; raise memory_mb=, or name a larger disk "
+                "with temp_folder="
+            )
+        if kind == "interrupted":
+            raise KeyboardInterrupt
+        raise UnreadableError("the files cannot be read")
+
+
+@contextmanager
+def open_database(memory_mb: object, temp_folder: object, *, progress: bool) -> Iterator[Database]:
+    """Open a database in memory, with a private folder (mode 0700) for what does not fit, removed at the end."""
+    limit = _memory(memory_mb)
+    place = None if temp_folder is None else _folder(temp_folder)
+    try:
+        import duckdb  # noqa: PLC0415 - heavy and optional
+    except ImportError:
+        raise MissingExtraError("duckdb", "trips", "reading trip files") from None
+    with tempfile.TemporaryDirectory(prefix="privroute-", dir=place, ignore_cleanup_errors=True) as folder:
+        settings: dict[str, Any] = {
+            "memory_limit": f"{limit}MB",
+            "temp_directory": str(Path(folder) / "spill"),
+            "preserve_insertion_order": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+        connection = duckdb.connect(":memory:", config=settings)
+        try:
+            connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+            connection.execute("SET lock_configuration = true")
+            with _bar(connection, progress):
+                yield Database(duckdb, connection, Path(folder))
+        finally:
+            connection.close()
+
+
+@contextmanager
+def _bar(connection: Any, progress: bool) -> Iterator[None]:
+    """Show how far the running statement is, on the error stream."""
+    if not progress:
+        yield
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    done = threading.Event()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Reading trips", total=100)
+
+        def watch() -> None:
+            while not done.wait(_POLL_SECONDS):
+                with suppress(Exception):  # a bar is not worth an error
+                    bar.update(task, completed=max(0.0, connection.query_progress()))
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+
+def _memory(memory_mb: object) -> int:
+    if isinstance(memory_mb, bool) or not isinstance(memory_mb, int) or memory_mb < LEAST_MEMORY_MB:
+        raise HistoryError(f"memory_mb is {show(memory_mb)}; pass a whole number of at least {LEAST_MEMORY_MB}")
+    return memory_mb
+
+
+def _folder(place: object) -> Path:
+    folder = Path(place) if isinstance(place, str | os.PathLike) else None
+    if folder is None or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise HistoryError(f"temp_folder is {show(place)}; pass a folder that can be written to")
+    return folder

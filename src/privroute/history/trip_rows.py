@@ -1,0 +1,68 @@
+"""What became of every row of the trip files. PRIVATE: for the curator's terminal and files, never for a release."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privroute.network.text_files import write_whole
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["TripRows"]
+
+_WORDS = {
+    "malformed": "not readable as rows",
+    "unreadable_time": "with an unreadable departure time",
+    "outside": "outside the dates, weekdays or period",
+    "missing_user": "without a user id",
+    "unknown_zone": "with an origin or destination that is no zone of the network",
+    "within_zone": "that start and end in the same zone",
+    "no_path": "for pairs that no path joins",
+    "above_bounds": "beyond what is kept of one user",
+}
+_PRIVATE_MODE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class TripRows:
+    """PRIVATE. Numbers of rows; each row of the files is in exactly one of them.
+
+    counted : in the history
+    malformed : lines of a CSV file that are not UTF-8, too long, or have not as many cells as the header
+    unreadable_time, outside : no departure time, or one outside the dates, weekdays or period
+    missing_user : at user level, rows without a user id
+    unknown_zone, within_zone, no_path : an end that is no zone (or too far from any), twice the same zone, no path
+    above_bounds : at user level, requests that were not among those kept of their user
+    """
+
+    counted: int = 0
+    malformed: int = 0
+    unreadable_time: int = 0
+    outside: int = 0
+    missing_user: int = 0
+    unknown_zone: int = 0
+    within_zone: int = 0
+    no_path: int = 0
+    above_bounds: int = 0
+
+    @property
+    def read(self) -> int:
+        """Rows in the files."""
+        return sum(asdict(self).values())
+
+    def __str__(self) -> str:
+        parts = [f"{number:,} {_WORDS[name]}" for name, number in asdict(self).items() if number and name in _WORDS]
+        left_out = f"; left out: {', '.join(parts)}" if parts else ""
+        return f"PRIVATE, do not publish: {self.counted:,} of {self.read:,} rows counted{left_out}"
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the numbers as JSON, for the curator's eyes."""
+        values = {"notice": "PRIVATE, computed from trips without noise: do not publish", "read": self.read}
+        with write_whole(path) as stream:
+            json.dump(values | asdict(self), stream, indent=2)
+            stream.write("\n")
+        Path(path).chmod(_PRIVATE_MODE)

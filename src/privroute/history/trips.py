@@ -1,0 +1,355 @@
+"""From files of trips to a history: one operation period on the days of a public range, counted by DuckDB."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from privroute.errors import FormatError, HistoryError
+from privroute.history.bounding import kept_requests
+from privroute.history.contribution import Contribution
+from privroute.history.demand_history import DemandHistory
+from privroute.history.nearest_zone import NearestZone
+from privroute.history.operation_days import OperationDays
+from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
+from privroute.history.trip_database import Database, UnreadableError, open_database
+from privroute.history.trip_files import Source, careful_copy, find_files, sources
+from privroute.history.trip_rows import TripRows
+from privroute.network.checks import check_type, one_of, show
+from privroute.network.demand import check_expansion
+from privroute.network.network import Network
+from privroute.network.pairs import OnUnreachable, Pairs
+from privroute.release.guarantee import UNITS
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from privroute.history.dates import DayRange
+    from privroute.history.operation_days import PeriodOfDay
+    from privroute.history.trip_columns import EpochUnit, TimeColumn
+    from privroute.release.guarantee import Unit
+
+__all__ = ["as_contribution", "read_trips"]
+
+Ends = str | tuple[str, str]
+
+_LARGEST_KM = 1.0
+_REASONS = ("counted", "missing_user", "unknown_zone", "within_zone", "no_path")
+
+
+def read_trips(
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    network: Network,
+    *,
+    period: PeriodOfDay,
+    dates: DayRange,
+    weekdays: str | Sequence[str | int] | None = None,
+    tz: str | None = None,
+    origin: Ends = "origin",
+    destination: Ends = "destination",
+    departure: str = "departure",
+    user: str = "user",
+    time_format: str | None = None,
+    epoch_unit: EpochUnit | None = None,
+    largest_km: float = _LARGEST_KM,
+    unit: Unit = "request",
+    max_requests: int | None = None,
+    max_per_pair: int | None = None,
+    expansion: float = 1.0,
+    on_unreachable: OnUnreachable = "error",
+    diagnostics: str | os.PathLike[str] | None = None,
+    report: Callable[[TripRows], object] | None = None,
+    memory_mb: int = 512,
+    temp_folder: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> DemandHistory:
+    """Count PRIVATE trips from CSV or Parquet files, one row per trip, larger than memory or not.
+
+    files : a path, a pattern like "trips/*.parquet", or a list of them
+    period : start and end of the operation period, ("07:00", "08:00"), the end not included; ("22:00", "02:00") passes
+        midnight, and what follows midnight belongs to the day on which the period began
+    dates : first and last day, both included. N is the number of these days, whatever the files hold.
+    weekdays : only these days of the range: "mon-fri", "sat,sun" or numbers with Monday 0; N counts only them
+    tz : time zone of period and dates, such as "Europe/Berlin": departure times with an offset from UTC are converted
+        to it. Times without one are local clock time as they stand.
+    origin, destination : column of the zone's label, or the columns of (longitude, latitude), which mean the nearest
+        zone within `largest_km` of great-circle distance
+    departure : column of the departure time: a timestamp, or text like 2026-03-02 07:15:00 (or as `time_format` says,
+        in the letters of strptime), or with `epoch_unit` a number counted from 1970 in UTC
+    unit : "request"; or "user" or "user-day", which keep at most `max_requests` requests of each user (and day), and of
+        those at most `max_per_pair` for one pair, chosen at random without looking at other users; `user` is the column
+        of ids. The guarantee must be for the same unit.
+    expansion, on_unreachable : as in DemandHistory and Pairs.of_zones
+    diagnostics : PRIVATE file to write the numbers of dropped rows to; never put it where releases are
+    report : called with those numbers; by default they are printed on the error stream, marked PRIVATE
+    memory_mb, temp_folder : limit of DuckDB's memory, and where it puts what does not fit (private; removed afterwards)
+
+    Rows that cannot be used are dropped and counted, so that no single row decides whether there is a release; only
+    what concerns whole files (none there, damaged, a column missing or of an impossible type) is an error. Messages
+    never show what stands in a record. docs/trips.md has the whole of it.
+    """
+    days = OperationDays.of(period, dates, weekdays)
+    contribution = as_contribution(unit, max_requests, max_per_pair)
+    roles = _roles(origin, destination, departure, None if contribution is None else user)
+    reading = TimeReading(days, tz, time_format, epoch_unit)
+    check_type(network, Network, "network", HistoryError)
+    nearest = NearestZone(network, largest_km) if any(role.endswith("_lon") for role in roles) else None
+    pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
+    check_expansion(expansion)
+    with open_database(memory_mb, temp_folder, progress=progress) as database:
+        # everything above is public and has been checked; here the private files are opened
+        found = find_files(files)
+        _put_tables(database, network, pairs, nearest)
+        scan = _Scan(database, reading, contribution, roles)
+        counted, rows = scan.files(found)
+    counts = np.zeros((len(days.dates), len(pairs)), dtype=np.int64)
+    row_of_day = np.array(days.positions())
+    counts[row_of_day[counted.day], counted.pair] = counted.trips
+    if diagnostics is not None:
+        rows.write(diagnostics)
+    (report or _print)(rows)
+    return DemandHistory(
+        pairs,
+        counts,
+        period_min=days.period_min,
+        dates=days.dates,
+        expansion=expansion,
+        begins=days.begins,
+        time_zone=tz,
+        contribution=contribution,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """PRIVATE. Trips of each day of the span and pair that has any."""
+
+    day: NDArray[np.int32]
+    pair: NDArray[np.int32]
+    trips: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """SQL of one end of the trips: what to read, what to group by, what to join, and the node."""
+
+    read: list[str]
+    shown: str
+    join: str
+    node: str
+
+
+class _Scan:
+    """The statements that count trips, and what they need to know; all of it public but the files."""
+
+    def __init__(
+        self, database: Database, reading: TimeReading, contribution: Contribution | None, roles: Mapping[str, str]
+    ) -> None:
+        self.database = database
+        self.reading = reading
+        self.contribution = contribution
+        self.roles = roles
+
+    def files(self, paths: list[Path]) -> tuple[Counted, TripRows]:
+        """Counts by day and pair, and what became of each row.
+
+        DuckDB stops at some values of single rows; the Parquet files are then copied without those and read once more.
+        """
+        try:
+            return self._count(sources(self.database, paths, self.roles))
+        except UnreadableError:
+            pass
+        copies = []
+        for source in sources(self.database, paths, self.roles):
+            if source.lines is None:
+                made = [careful_copy(self.database, path, self.roles) for path in source.files]
+                copies += sources(self.database, made, {role: role for role in self.roles})
+            else:
+                copies.append(source)
+        try:
+            return self._count(copies)
+        except UnreadableError:
+            pass
+        named = f"{paths[0]}" if len(paths) == 1 else f"one of {len(paths):,} files"
+        raise FormatError(named, "cannot be read to its end; it is damaged")
+
+    def _count(self, read: list[Source]) -> tuple[Counted, TripRows]:
+        located = " UNION ALL ".join(self._located(source) for source in read)
+        requests = (
+            f"SELECT l.* EXCLUDE (origin, destination), pair, {self._reason()} AS reason FROM ({located}) l "
+            "LEFT JOIN pairs p ON p.origin = l.origin AND p.destination = l.destination"
+        )
+        place = "if(reason = 0, day, -1) AS day, if(reason = 0, pair, -1) AS pair"
+        grouped = f"SELECT reason, {place}, sum(trips)::BIGINT AS trips"
+        if self.contribution is None:
+            answer = self.database.arrays(f"{grouped} FROM ({requests}) GROUP BY ALL")
+            above_bounds = 0
+        else:
+            self.database.rows(f"CREATE OR REPLACE TEMP TABLE requests AS {requests}")
+            usable = "(SELECT * FROM requests WHERE reason = 0)"
+            kept = f"SELECT 0 AS reason, day, pair, 1 AS trips FROM ({kept_requests(usable, self.contribution)})"
+            dropped = "SELECT reason, day, pair, trips FROM requests WHERE reason > 0"
+            answer = self.database.arrays(f"{grouped} FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")
+            above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(answer["trips"].sum())
+        tally = np.bincount(answer["reason"], weights=answer["trips"], minlength=len(_REASONS)).astype(np.int64)
+        named = dict(zip(_REASONS, tally.tolist(), strict=True)) | {"above_bounds": above_bounds}
+        good = answer["reason"] == 0
+        counted = Counted(answer["day"][good], answer["pair"][good], answer["trips"][good])
+        return counted, TripRows(**named, **self._other_rows(read, sum(named.values())))
+
+    def _reason(self) -> str:
+        """SQL of the position in _REASONS."""
+        missing_user = "FALSE" if self.contribution is None else "user_id IS NULL"
+        return (
+            f"CASE WHEN {missing_user} THEN 1 WHEN l.origin IS NULL OR l.destination IS NULL THEN 2 "
+            "WHEN l.origin = l.destination THEN 3 WHEN pair IS NULL THEN 4 ELSE 0 END"
+        )
+
+    def _other_rows(self, read: list[Source], in_period: int) -> dict[str, int]:
+        """Rows that are no requests of the period: malformed, without a readable time, outside."""
+        total = malformed = unreadable = 0
+        for source in read:
+            missing = self._time(source).missing
+            if source.lines is None:
+                total += self.database.rows(f"SELECT count(*) FROM {source.rows}")[0][0]
+                unreadable += self.database.rows(f"SELECT count(*) FROM {source.rows} WHERE {missing}")[0][0]
+                continue
+            whole = f"count(*) FILTER (whole), count(*) FILTER (whole AND ({missing}))"
+            lines, good, timeless = self.database.rows(f"SELECT count(*), {whole} FROM {source.lines}")[0]
+            lost = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
+            total += good
+            unreadable += timeless
+            malformed += lines - good + self.database.rows(lost)[0][0]
+            self.database.rows("DELETE FROM reject_errors")
+        return {"malformed": malformed, "unreadable_time": unreadable, "outside": total - unreadable - in_period}
+
+    def _time(self, source: Source) -> TimeColumn:
+        column = self.reading.column("departure", source.kinds["departure"])
+        if column is None:
+            raise _unusable(source, "departure", self.reading)
+        return column
+
+    def _located(self, source: Source) -> str:
+        """SQL of the period's requests: day, trips, ends as nodes (NULL where unknown); for users also id and time."""
+        days = self.reading.days
+        time = self._time(source)
+        ends = [self._end(source, role) for role in ("origin", "destination")]
+        read = [f"{time.local_us} AS local_us", *(sql for end in ends for sql in end.read)]
+        shown = [f"{day_number(days)} AS day", *(end.shown for end in ends)]
+        if self.contribution is None:
+            grouped = f"{', '.join(shown)}, count(*) AS trips"
+            group = " GROUP BY ALL"
+        else:
+            key = user_key("user_id", source.kinds["user_id"])
+            if key is None:
+                raise _unusable(source, "user_id", self.reading)
+            read.append(f"{key} AS user_id")
+            grouped = f"{', '.join(shown)}, 1::BIGINT AS trips, user_id, local_us"
+            group = ""
+        rows = (
+            f"SELECT {grouped} FROM (SELECT {', '.join(read)} FROM {source.rows} WHERE {time.near or 'TRUE'}) "
+            f"WHERE {in_period(days, time)}{group}"
+        )
+        joins = " ".join(end.join for end in ends)
+        extra = "" if self.contribution is None else ", r.user_id, r.local_us"
+        nodes = f"{ends[0].node} AS origin, {ends[1].node} AS destination"
+        return f"SELECT r.day, r.trips, {nodes}{extra} FROM ({rows}) r {joins}"
+
+    def _end(self, source: Source, role: str) -> _End:
+        """Zones are joined after grouping, by number or label; coordinates become nodes row by row."""
+        if role in source.kinds:
+            key = zone_key(role, source.kinds[role])
+            if key is None:
+                raise _unusable(source, role, self.reading)
+            sql, column = key
+            return _End(
+                [f"{sql} AS {role}"],
+                role,
+                f"LEFT JOIN zones z_{role} ON z_{role}.{column} = r.{role}",
+                f"z_{role}.node",
+            )
+        degrees = []
+        for name in (f"{role}_lon", f"{role}_lat"):
+            number = coordinate(name, source.kinds[name])
+            if number is None:
+                raise _unusable(source, name, self.reading)
+            degrees.append(f"{number} AS {name}")
+        return _End(degrees, f"nearest_zone({role}_lon, {role}_lat) AS {role}", "", f"nullif(r.{role}, -1)")
+
+
+def _put_tables(database: Database, network: Network, pairs: Pairs, nearest: NearestZone | None) -> None:
+    """Public tables: zones by number and label, and the position of each pair."""
+    labels = [network.node_labels[node] for node in network.zones]
+    zones = {
+        "number": pa.array([label if isinstance(label, int) else None for label in labels], pa.int64()),
+        "label": pa.array([str(label) for label in labels], pa.string()),
+        "node": pa.array(network.zones),
+    }
+    ends = {"origin": pa.array(pairs.origin), "destination": pa.array(pairs.destination)}
+    database.put("zones", pa.table(zones))
+    database.put("pairs", pa.table(ends | {"pair": pa.array(np.arange(len(pairs), dtype=np.int32))}))
+    if nearest is not None:
+        database.define("nearest_zone", lambda lon, lat: pa.array(nearest(_floats(lon), _floats(lat))))
+
+
+def _floats(column: Any) -> NDArray[np.float64]:
+    values = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+    return np.asarray(values, dtype=np.float64)
+
+
+def as_contribution(unit: object, max_requests: object, max_per_pair: object) -> Contribution | None:
+    """The bound that arguments of read_trips name; None at request level."""
+    chosen = one_of(unit, UNITS, "unit", HistoryError)
+    if chosen == "request":
+        if max_requests is not None or max_per_pair is not None:
+            raise HistoryError('max_requests= and max_per_pair= bound users; pass unit="user" or unit="user-day"')
+        return None
+    if max_requests is None:
+        raise HistoryError(f'unit="{chosen}" needs max_requests=, how many requests of each {chosen} are kept at most')
+    return Contribution(chosen, max_requests, max_per_pair)  # type: ignore[arg-type]  # checked there
+
+
+def _roles(origin: Ends, destination: Ends, departure: str, user: str | None) -> dict[str, str]:
+    """{role: column}: departure, origin or origin_lon and origin_lat, destination likewise, user_id."""
+    roles = {"departure": _name(departure, "departure")}
+    for role, given in (("origin", origin), ("destination", destination)):
+        if isinstance(given, tuple | list) and len(given) == len(("longitude", "latitude")):
+            roles |= {f"{role}_lon": _name(given[0], role), f"{role}_lat": _name(given[1], role)}
+        else:
+            roles[role] = _name(given, role)
+    return roles if user is None else roles | {"user_id": _name(user, "user")}
+
+
+def _name(given: object, argument: str) -> str:
+    if not isinstance(given, str) or not given.strip() or "\0" in given:
+        raise HistoryError(f"{argument} is {show(given)}; pass the name of a column")
+    return given.strip()
+
+
+def _unusable(source: Source, role: str, reading: TimeReading) -> FormatError:
+    """The type of a column cannot be what it is said to be: a matter of the whole file."""
+    kind = source.kinds[role]
+    advice = "zones are whole numbers or texts"
+    if role == "user_id":
+        advice = "user ids are whole numbers or texts"
+    elif role.endswith(("_lon", "_lat")):
+        advice = "coordinates are numbers"
+    elif role == "departure":
+        advice = "departure times are timestamps or texts; for numbers pass epoch_unit="
+        if "TIME ZONE" in kind or "TZ" in kind:
+            advice = "such times need tz=, the time zone of period and dates, such as Europe/Berlin"
+        elif reading.epoch_unit is not None:
+            advice = "with epoch_unit= departure times are numbers"
+    return FormatError(source.files[0], f"the column for {role} has the type {kind.split('(')[0]}; {advice}")
+
+
+def _print(rows: TripRows) -> None:
+    sys.stderr.write(f"{rows}\n")

@@ -1,0 +1,207 @@
+"""Streams: every day's counts are released once, with noise of their own, and policies follow from the noisy days.
+
+A request is made on one day, so a stream costs what one day costs, for ever (docs/proofs/daily.md). A day's order is
+promise, charge, noise, disk; what is made of the days on the disk is post-processing and can be repeated at no cost.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import asdict, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privroute.errors import DemandError, GuaranteeError, HistoryError, StreamError
+from privroute.history.contribution import Contribution
+from privroute.history.demand_history import DemandHistory
+from privroute.history.frame import Frame
+from privroute.mechanism.counts import DAILY
+from privroute.mechanism.learn import certify, draw
+from privroute.mechanism.options import Daily
+from privroute.mechanism.stream_files import StreamFiles
+from privroute.network.checks import show
+from privroute.network.network import Network
+from privroute.network.pairs import Pairs
+from privroute.privacy.ledger import Ledger, note_written
+from privroute.privacy.noise import OpenDPNoise
+from privroute.release.guarantee import Guarantee
+from privroute.release.release import Release
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Stream"]
+
+_DAY_MIN = 1440
+
+
+class Stream:
+    """Days that keep coming: add each one once, and get a policy made of the days so far.
+
+    folder : where the noisy days are kept; a stream that is there is continued
+    network : public, and may change from day to day (`add_day(history, network=...)`); nodes of the pairs must stay
+    guarantee : for every request, or for every user and day, over the whole stream; fixed by the first day
+    mechanism : which days are averaged, privroute.Daily(window=28), Daily(half_life_days=7), ...
+    ledger : each day is charged to it before its noise is drawn, with that day only as its scope
+    """
+
+    __slots__ = ("_files", "guarantee", "ledger", "mechanism", "network")
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        network: Network,
+        guarantee: Guarantee,
+        mechanism: Daily | None = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> None:
+        if not isinstance(guarantee, Guarantee):
+            raise GuaranteeError(f"guarantee is a {type(guarantee).__name__}; pass privroute.Guarantee")
+        if guarantee.unit == "user":
+            raise GuaranteeError(
+                'a user is in many days of a stream, so its cost for one user grows with them; use unit="user-day"'
+            )
+        if mechanism is not None and not isinstance(mechanism, Daily):
+            raise GuaranteeError(f"mechanism is a {type(mechanism).__name__}; a stream takes privroute.Daily")
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise GuaranteeError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
+        self.network = _network(network)
+        self.guarantee = guarantee
+        self.mechanism = Daily() if mechanism is None else mechanism
+        self.ledger = ledger
+        self._files = StreamFiles(folder)
+        shared = self._files.frame()
+        if shared is not None:
+            self._check_shared(shared, {"guarantee": asdict(guarantee)})
+
+    @property
+    def dates(self) -> tuple[dt.date, ...]:
+        """The days that were added, ascending."""
+        return tuple(self._files.dates())
+
+    def add_day(self, history: DemandHistory, *, network: Network | None = None, progress: bool = False) -> Release:
+        """Charge, perturb and keep one day, and make a policy of the days so far.
+
+        history : PRIVATE, of one day with its date, which the stream does not have yet
+        network : the public network from this day on, where roads were closed or opened
+        """
+        if type(history) is not DemandHistory:
+            raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
+        roads = self.network if network is None else _network(network)
+        frame = history.frame
+        if frame.days != 1 or frame.dates is None:
+            found = f"{frame.days:,} days" + ("" if frame.dates else " without dates")
+            raise HistoryError(f"add_day takes one day with its date, and this history has {found}")
+        if frame.period_min > _DAY_MIN:
+            raise HistoryError(f"period_min is {frame.period_min:g}: days of a stream must not overlap")
+        frame.pairs.reachable(roads)
+        (date,) = frame.dates
+        with self._files.locked():
+            if date in self._files.dates():
+                raise StreamError(
+                    f"{self._files.folder}: {date} was added before, and a second look at it would cost anew; nothing "
+                    "was charged. Its noisy counts are kept: release() makes policies of them at no cost"
+                )
+            shared, ends = _shared(self.guarantee, frame), _labels(roads, frame.pairs)
+            known = self._files.frame()
+            if known is None:
+                self._files.begin(shared, *ends)
+            else:
+                self._check_shared(known, shared)
+                if self._files.pairs() != ends:
+                    raise StreamError(f"{self._files.folder}: the history has other pairs than the stream's days")
+            drawn = draw(roads, history, self.guarantee, Daily(), OpenDPNoise(), self.ledger)
+            written = self._files.write_day(date, drawn.noisy[0], drawn.certificate.budget)
+            if drawn.on_saved is not None:
+                drawn.on_saved(str(written))
+        self.network = roads
+        return self._publish(frame, progress)
+
+    def release(self, *, progress: bool = False) -> Release:
+        """The policy of the days so far, made anew from their noisy counts: no trip is read and nothing is charged."""
+        shared = self._files.frame()
+        if shared is None or not self._files.dates():
+            raise StreamError(f"{self._files.folder} has no day yet; add one")
+        return self._publish(_frame(shared, _pairs(self.network, *self._files.pairs())), progress)
+
+    def _publish(self, frame: Frame, progress: bool) -> Release:
+        """Post-processing: noisy days and public data only."""
+        options = self.mechanism
+        dates = self._files.dates()[-(options.window or 0) :]
+        days = [self._files.read_day(date, len(frame.pairs)) for date in dates]
+        used = replace(frame, days=len(dates), dates=tuple(dates))
+        promise = DAILY.promise(self.network, used, self.guarantee, options)
+        made = DAILY.publish(self.network, used, options, promise, np.stack([noisy for noisy, _ in days]), progress)
+        certificate, on_saved = certify(used, options, OpenDPNoise(), promise), None
+        entries = [budget for _, budget in days if isinstance(budget, dict)]
+        if len(entries) == len(days):  # a day that nobody charged makes the whole untracked
+            last = max(entries, key=lambda entry: int(entry["entry"]))
+            certificate = replace(certificate, budget=last)
+            if self.ledger is not None:
+                on_saved = partial(note_written, self.ledger, last["entry"])
+        return Release(made.policy, certificate, made.demand, made.noisy_counts, on_saved)
+
+    def _check_shared(self, known: dict[str, Any], given: dict[str, Any]) -> None:
+        """Refuse a day, or a guarantee, that is not that of the days before."""
+        for name, value in given.items():
+            if known.get(name) != value:
+                ours = show(known.get(name))
+                raise StreamError(
+                    f"{self._files.folder}: {name} is {show(value)} where the stream has {ours}; begin another stream"
+                )
+
+    def __repr__(self) -> str:
+        dates = self.dates
+        span = f", {dates[0]} to {dates[-1]}" if dates else ""
+        return f"Stream({self._files.folder}, {len(dates):,} days{span})"
+
+
+def _network(network: object) -> Network:
+    if not isinstance(network, Network):
+        raise DemandError(f"network is a {type(network).__name__}; pass privroute.Network")
+    return network
+
+
+def _shared(guarantee: Guarantee, frame: Frame) -> dict[str, Any]:
+    """What all days of a stream share, but for their pairs, as plain values."""
+    return {
+        "guarantee": asdict(guarantee),
+        "period_min": frame.period_min,
+        "expansion": frame.expansion,
+        "simulated": frame.simulated,
+        "begins": None if frame.begins is None else frame.begins.isoformat(),
+        "time_zone": frame.time_zone,
+        "contribution": None if frame.contribution is None else asdict(frame.contribution),
+    }
+
+
+def _frame(shared: dict[str, Any], pairs: Pairs) -> Frame:
+    """`_shared` backwards, as a frame without days."""
+    begins, kept = shared["begins"], shared["contribution"]
+    return Frame(
+        pairs,
+        0,
+        shared["period_min"],
+        shared["expansion"],
+        None,
+        shared["simulated"],
+        None if begins is None else dt.time.fromisoformat(begins),
+        shared["time_zone"],
+        None if kept is None else Contribution(**kept),
+    )
+
+
+def _labels(network: Network, pairs: Pairs) -> tuple[list[str], list[str]]:
+    labels = [str(label) for label in network.node_labels]
+    return [labels[node] for node in pairs.origin], [labels[node] for node in pairs.destination]
+
+
+def _pairs(network: Network, origins: list[str], destinations: list[str]) -> Pairs:
+    node = {str(label): position for position, label in enumerate(network.node_labels)}
+    missing = next((label for label in [*origins, *destinations] if label not in node), None)
+    if missing is not None:
+        raise StreamError(f"the network has no node {show(missing)}, which the pairs of the stream need")
+    return Pairs([node[label] for label in origins], [node[label] for label in destinations])

@@ -1,0 +1,336 @@
+"""The account of a data set: an approved total, and every release charged to it before its noise is drawn."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import unicodedata
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from privroute.errors import BudgetError, GuaranteeError, LedgerError
+from privroute.privacy.budget import Approval, Spending, affordable_epsilon
+from privroute.privacy.ledger_file import chained, make_file, transaction
+from privroute.privacy.scope import DAY_S, Scope, moment
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from privroute.history.frame import Frame
+    from privroute.release.certificate import Certificate
+    from privroute.release.guarantee import Guarantee
+
+__all__ = ["Account", "Charge", "Ledger", "charge_release", "note_written", "scope_of"]
+
+_LONGEST_NAME = 200
+_LONGEST_FOLDER = 4096
+_SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A release that was granted; everything here is public.
+
+    entry, digest : its number in the ledger, and the digest of it and of all entries before it
+    at : when it was charged; mechanism, epsilon, delta : what was asked for
+    rho : what it costs; scope : when its trips were made
+    folders : where its release was written; none: it was charged, and no release is known to have been written
+    """
+
+    entry: int
+    at: str
+    mechanism: str
+    epsilon: float
+    delta: float
+    rho: float
+    scope: Scope
+    digest: str
+    folders: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """One of "released" and "charged"; the latter where no release is known to have been written."""
+        return "released" if self.folders else "charged"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Account:
+    """A data set in a ledger, as it was at one moment."""
+
+    dataset: str
+    approval: Approval
+    charges: tuple[Charge, ...]
+
+    @property
+    def spending(self) -> Spending:
+        """What the charges cost together."""
+        return Spending(self.approval, [one.scope for one in self.charges], [one.rho for one in self.charges])
+
+    @property
+    def spent_epsilon(self) -> float:
+        """The epsilon of all releases together, at the approved delta."""
+        return self.approval.epsilon_of(self.spending.spent)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Ledger:
+    """One data set's account in a ledger file. Any number of processes may charge it at the same time.
+
+    path : the file, made by `Ledger.create` or `privroute budget init`
+    dataset : the data set's name; may be left out where the file has only one
+    """
+
+    path: Path
+    dataset: str
+
+    def __init__(self, path: str | os.PathLike[str], dataset: str | None = None) -> None:
+        place = _path(path)
+        with transaction(place, "read") as file:
+            names = [name for (name,) in file.execute("SELECT name FROM dataset ORDER BY rowid")]
+        if dataset is None:
+            if len(names) != 1:
+                listed = ", ".join(names[:5]) or "none yet; add one with privroute budget init"
+                raise LedgerError(f"{place}: say which data set is meant ({listed})")
+            dataset = names[0]
+        name = _name(dataset)
+        if name not in names:
+            listed = ", ".join(names[:5]) or "none"
+            raise LedgerError(
+                f"{place}: there is no data set {name!r} (there: {listed}); add it with privroute budget init"
+            )
+        object.__setattr__(self, "path", place)
+        object.__setattr__(self, "dataset", name)
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], dataset: str, approval: Approval) -> Self:
+        """Enter a data set with its approved total, in a new file or in one that is there.
+
+        What was approved stays as it is: it cannot be entered again, raised or removed.
+        """
+        place, name = _path(path), _name(dataset)
+        if not isinstance(approval, Approval):
+            raise GuaranteeError(f"approval is a {type(approval).__name__}; pass privroute.Approval")
+        if not place.exists():
+            make_file(place)
+        with transaction(place, "write") as file:
+            if file.execute("SELECT 1 FROM dataset WHERE name = ?", (name,)).fetchone():
+                raise LedgerError(
+                    f"{place}: the data set {name!r} is there already, and what was approved for it is not changed"
+                )
+            row = (name, *_terms(approval), _now())
+            file.execute("INSERT INTO dataset VALUES (?,?,?,?,?,?,?,?,?)", (*row, chained("", row)))
+        return cls(place, name)
+
+    @classmethod
+    def all_in(cls, path: str | os.PathLike[str]) -> list[Self]:
+        """Every data set of a ledger file."""
+        place = _path(path)
+        with transaction(place, "read") as file:
+            names = [name for (name,) in file.execute("SELECT name FROM dataset ORDER BY rowid")]
+        return [cls(place, name) for name in names]
+
+    def account(self) -> Account:
+        """Read the data set's approved total and all its charges."""
+        with transaction(self.path, "read") as file:
+            return self._account(file)
+
+    def charge(
+        self,
+        scope: Scope,
+        guarantee: Guarantee,
+        rho: float,
+        mechanism: str,
+        *,
+        time_zone: str | None = None,
+        bounds: tuple[int | None, int | None] = (None, None),
+    ) -> tuple[Charge, Account]:
+        """Spend rho on the scope, for ever, or refuse; when this returns the charge is on the disk.
+
+        time_zone : whose wall clock the scope means
+        bounds : at most so many requests of a user, and of a user for a pair, where the unit is user
+        """
+        granted = None
+        with transaction(self.path, "write") as file:
+            before = self._account(file)
+            self._check_terms(before.approval, guarantee.unit, scope, time_zone, bounds)
+            spending = before.spending
+            if spending.allows(scope, rho):
+                granted = self._enter(file, scope, guarantee, rho, mechanism)
+        if granted is None:
+            raise BudgetError(f"{self.path}: {_overspent(self.dataset, spending, scope, guarantee, rho)}")
+        return granted, Account(self.dataset, before.approval, (*before.charges, granted))
+
+    def _enter(
+        self, file: sqlite3.Connection, scope: Scope, guarantee: Guarantee, rho: float, mechanism: str
+    ) -> Charge:
+        last = file.execute("SELECT digest FROM charge ORDER BY entry DESC LIMIT 1").fetchone()
+        terms = (_now(), mechanism, guarantee.epsilon, guarantee.delta, float(rho))
+        row = (self.dataset, *terms, scope.text())
+        digest = chained(last[0] if last else "", row)
+        entry = file.execute(
+            "INSERT INTO charge (dataset, at, mechanism, epsilon, delta, rho, scope, digest) VALUES (?,?,?,?,?,?,?,?)",
+            (*row, digest),
+        ).lastrowid
+        return Charge(int(entry or 0), *terms, scope, digest)
+
+    def _check_terms(
+        self,
+        approval: Approval,
+        unit: str,
+        scope: Scope,
+        time_zone: str | None,
+        bounds: tuple[int | None, int | None],
+    ) -> None:
+        """Refuse what the rule of this data set is not proved for."""
+        start = f"{self.path}: the budget of {self.dataset!r} is "
+        if unit != approval.unit:
+            raise LedgerError(f"{start}for one {approval.unit}, this release for one {unit}; units do not mix")
+        if time_zone != approval.time_zone:
+            ours, given = (zone or "that of the files" for zone in (approval.time_zone, time_zone))
+            raise LedgerError(f"{start}kept in the time zone {ours}, and this history in {given}; use one for all")
+        if unit == "user-day" and scope.passes_midnight:
+            raise LedgerError(f"{start}for one user on one day, and this period passes midnight; use two periods")
+        kept = (approval.kept_requests, approval.kept_per_pair)
+        if approval.kept_requests is not None and bounds != kept:
+            pair = f" and {kept[1]} for a pair" if kept[1] else ""
+            raise LedgerError(f"{start}for {kept[0]} requests of a user{pair} in all; give every release these bounds")
+
+    def note_written(self, entry: int, folder: str | os.PathLike[str]) -> None:
+        """Note where the release of a charge was written."""
+        with transaction(self.path, "write") as file:
+            known = file.execute("SELECT 1 FROM charge WHERE entry = ? AND dataset = ?", (entry, self.dataset))
+            if not known.fetchone():
+                raise LedgerError(f"{self.path}: the data set {self.dataset!r} has no entry {entry}")
+            text = os.fspath(folder).encode(errors="replace").decode()[:_LONGEST_FOLDER]
+            file.execute("INSERT INTO written VALUES (?,?,?)", (entry, _now(), text))
+
+    def _account(self, file: sqlite3.Connection) -> Account:
+        """The account, if every entry of the file is as it was written."""
+        try:
+            return self._checked_account(file)
+        except (ValueError, TypeError, LookupError, GuaranteeError):
+            raise LedgerError(f"{self.path}: the ledger is damaged: an entry cannot be read; restore it") from None
+
+    def _checked_account(self, file: sqlite3.Connection) -> Account:
+        found = file.execute("SELECT * FROM dataset WHERE name = ?", (self.dataset,)).fetchone()
+        if found is None or chained("", found[:-1]) != found[-1]:
+            raise LedgerError(f"{self.path}: what was approved for {self.dataset!r} was changed or lost; restore it")
+        folders: dict[int, tuple[str, ...]] = {}
+        for entry, folder in file.execute("SELECT entry, folder FROM written ORDER BY rowid"):
+            folders[entry] = (*folders.get(entry, ()), folder)
+        charges, digest, number = [], "", 0
+        for number, row in enumerate(file.execute("SELECT * FROM charge ORDER BY entry"), start=1):
+            digest = chained(digest, row[1:-1])
+            if row[0] != number or row[-1] != digest:
+                raise LedgerError(f"{self.path}: entry {number:,} of the ledger was changed or lost; restore it")
+            _, dataset, at, mechanism, epsilon, delta, rho, scope, _ = row
+            if dataset == self.dataset:
+                written = folders.get(number, ())
+                charges.append(
+                    Charge(number, at, mechanism, epsilon, delta, rho, Scope.from_text(scope), digest, written)
+                )
+        given = file.execute("SELECT seq FROM sqlite_sequence WHERE name = 'charge'").fetchone()
+        if (given[0] if given else 0) != number:
+            raise LedgerError(f"{self.path}: entries after {number:,} of the ledger were lost; restore it")
+        return Account(self.dataset, Approval(*found[1:7]), tuple(charges))
+
+
+def charge_release(
+    ledger: Ledger, frame: Frame, guarantee: Guarantee | None, certificate: Certificate
+) -> tuple[Charge, Certificate]:
+    """Charge the release that a certificate announces; the certificate that names the entry. Before any noise is drawn.
+
+    What carries no guarantee cannot be charged: no noise, seeded noise, constants that are not proved.
+    """
+    if not isinstance(ledger, Ledger):
+        raise LedgerError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
+    if guarantee is None or certificate.rho is None or not certificate.private:
+        made = f"mechanism {certificate.mechanism}, noise {certificate.noise}"
+        raise LedgerError(
+            f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
+            "released; leave the ledger out if it will not be published"
+        )
+    kept = frame.contribution
+    bounds = (None, None) if kept is None else (kept.max_requests, kept.max_per_pair)
+    charge, account = ledger.charge(
+        scope_of(frame), guarantee, certificate.rho, certificate.mechanism, time_zone=frame.time_zone, bounds=bounds
+    )
+    entry = {
+        "dataset": account.dataset,
+        "entry": charge.entry,
+        "digest": charge.digest,
+        "approved_epsilon": account.approval.epsilon,
+        "approved_delta": account.approval.delta,
+        "spent_epsilon": account.spent_epsilon,
+    }
+    return charge, replace(certificate, budget=entry)
+
+
+def note_written(ledger: Ledger, entry: int, folder: str) -> None:
+    """Note where a release was written; if that fails the release is there all the same, and it is charged."""
+    try:
+        ledger.note_written(entry, folder)
+    except LedgerError as problem:
+        warnings.warn(f"the release is written and charged, but not noted as written: {problem}", RuntimeWarning, 2)
+
+
+def scope_of(frame: Frame) -> Scope:
+    """When the trips of a history were made: its period on each of its dates, or whole days where it is not known."""
+    if frame.dates is None:
+        raise LedgerError(
+            "a ledger needs to know which days a release is about, and this history has no dates; make it with dates"
+        )
+    length_us = round(frame.period_min * 60 * _SECOND_US)
+    begins = dt.time() if frame.begins is None else frame.begins
+    start_us = ((begins.hour * 60 + begins.minute) * 60 + begins.second) * _SECOND_US + begins.microsecond
+    start_s, stop_s = start_us // _SECOND_US, -(-(start_us + length_us) // _SECOND_US)  # outwards to whole seconds
+    if frame.begins is None:
+        stop_s = max(stop_s, DAY_S)
+    return Scope.of_days(frame.dates, begins_s=start_s, length_s=stop_s - start_s)
+
+
+def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guarantee, rho: float) -> str:
+    """Why a release is refused, what is left, and what would fit."""
+    approval, within = spending.approval, spending.within(scope)
+    spent, together = (approval.epsilon_of(grains) for grains in (within, within + approval.grains(rho)))
+    fits = affordable_epsilon(spending.left(scope), guarantee.delta)
+    busiest = spending.busiest(scope)
+    return (
+        f"the budget of {dataset!r} is epsilon {approval.epsilon:g} at delta {approval.delta:g} for one "
+        f"{approval.unit}; {spent:.4g} is spent"
+        + (f" on {moment(busiest)}, which this release would use again" if busiest is not None and within else "")
+        + f", and with this release it would be {together:.4g}. Nothing was charged or released; "
+        + (f"epsilon {fits:g} at delta {guarantee.delta:g} would fit" if fits else "nothing more fits")
+        + (", or other days" if approval.by_scope and within else "")
+    )
+
+
+def _terms(approval: Approval) -> tuple[object, ...]:
+    return (
+        approval.epsilon,
+        approval.delta,
+        approval.unit,
+        approval.time_zone,
+        approval.kept_requests,
+        approval.kept_per_pair,
+    )
+
+
+def _path(path: object) -> Path:
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or "\0" in os.fspath(path):
+        raise LedgerError(f"the path of a ledger is a {type(path).__name__}; pass a path like city.ledger")
+    return Path(path)
+
+
+def _name(name: object) -> str:
+    """The data set's name in one spelling."""
+    text = unicodedata.normalize("NFC", name) if isinstance(name, str) else ""
+    if not text or len(text) > _LONGEST_NAME or not text.isprintable() or text != text.strip():
+        raise LedgerError(f"the name of a data set is {str(name)[:40]!r}; pass 1 to {_LONGEST_NAME} printable signs")
+    return text
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

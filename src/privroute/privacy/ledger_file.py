@@ -1,0 +1,132 @@
+"""The file of a ledger: SQLite, opened for one transaction at a time, and refused whenever anything about it is odd.
+
+A charge that was granted must never be forgotten, neither by kill -9 nor by a loss of power:
+
+- The journal is a rollback journal, not a write-ahead log: with a log, committed charges may live in a second file, and
+  whoever copies the first one alone restores a budget that was spent.
+- synchronous = EXTRA: the journal's removal, which is the commit, is itself flushed to disk. With FULL a loss of power
+  right after the commit could bring the journal back, and with it the state before the charge.
+- Writers take the lock before they read (BEGIN IMMEDIATE), so what is checked is what is charged.
+- The file is never opened but by SQLite: closing a second handle would drop its locks (POSIX).
+
+Charges are only ever added, and each carries a digest of itself and of the one before it, so that lost, changed or
+damaged entries are noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Literal
+
+from privroute.errors import LedgerError
+from privroute.release.place import flush
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["chained", "make_file", "transaction"]
+
+_APPLICATION = 0x50_52_42_4C  # "PRBL"
+_VERSION = 1
+_TABLES = {
+    "dataset": (
+        "CREATE TABLE dataset (name TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, unit TEXT NOT NULL, "
+        "time_zone TEXT, kept_requests INTEGER, kept_per_pair INTEGER, at TEXT NOT NULL, digest TEXT NOT NULL)"
+    ),
+    "charge": (
+        "CREATE TABLE charge (entry INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL, at TEXT NOT NULL, "
+        "mechanism TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, rho REAL NOT NULL, "
+        "scope TEXT NOT NULL, digest TEXT NOT NULL)"
+    ),
+    "written": "CREATE TABLE written (entry INTEGER NOT NULL, at TEXT NOT NULL, folder TEXT NOT NULL)",
+}
+_WAIT_S = 60.0
+_ADVICE = {
+    sqlite3.SQLITE_BUSY: f"another process has held it for {_WAIT_S:g} s; try again",
+    sqlite3.SQLITE_READONLY: "it is read-only, and so nothing can be charged; make the file and its folder writable",
+    sqlite3.SQLITE_PERM: "one may not open it; check its permissions",
+    sqlite3.SQLITE_CANTOPEN: "it or its journal cannot be opened; check the permissions of the file and of its folder",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_NOTADB: "it is not a ledger; pass the file that privroute budget init made",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; restore it, and count every release since then as spent",
+}
+
+
+def make_file(path: Path) -> None:
+    """Make an empty ledger, whole or not at all; one that is there is never replaced."""
+    beside = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with closing(sqlite3.connect(_address(beside, "rwc"), uri=True, isolation_level=None)) as file:
+            _configure(file)
+            file.execute("BEGIN IMMEDIATE")
+            for statement in _TABLES.values():
+                file.execute(statement)
+            file.execute(f"PRAGMA application_id = {_APPLICATION}")
+            file.execute(f"PRAGMA user_version = {_VERSION}")
+            file.execute("COMMIT")
+        os.link(beside, path)  # unlike a renaming, this fails where there is a file
+        flush(path.parent)
+    except FileExistsError:
+        pass  # another process made it first
+    except (sqlite3.Error, OSError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise LedgerError(f"{path}: a ledger cannot be made there ({reason}); check the folder") from None
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def transaction(path: Path, kind: Literal["read", "write"]) -> Iterator[sqlite3.Connection]:
+    """One transaction on a ledger that was checked; it is committed at the end, or undone on any error."""
+    if path.is_dir():
+        raise LedgerError(f"{path} is a folder; a ledger is one file")
+    if not path.exists():
+        raise LedgerError(f"{path}: there is no such ledger; make one with privroute budget init")
+    try:
+        with closing(sqlite3.connect(_address(path, "rw"), uri=True, timeout=_WAIT_S, isolation_level=None)) as file:
+            _configure(file)
+            file.execute("BEGIN IMMEDIATE" if kind == "write" else "BEGIN")
+            _check(path, file)
+            yield file
+            file.execute("COMMIT")
+    except sqlite3.Error as problem:
+        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+        raise LedgerError(f"{path}: {_ADVICE.get(code, f'the ledger cannot be used ({problem})')}") from None
+
+
+def chained(previous: str, row: tuple[object, ...]) -> str:
+    """The digest of an entry and, through the one before, of all entries before it."""
+    return hashlib.sha256(json.dumps([previous, *row], ensure_ascii=False).encode()).hexdigest()
+
+
+def _address(path: Path, mode: str) -> str:
+    return f"{path.absolute().as_uri()}?mode={mode}"
+
+
+def _configure(file: sqlite3.Connection) -> None:
+    file.execute("PRAGMA trusted_schema = OFF")
+    file.execute("PRAGMA synchronous = EXTRA")
+    file.execute("PRAGMA fullfsync = ON")
+
+
+def _check(path: Path, file: sqlite3.Connection) -> None:
+    """Refuse other files, other versions, and damage, before anything is believed."""
+    (application,) = file.execute("PRAGMA application_id").fetchone()
+    (version,) = file.execute("PRAGMA user_version").fetchone()
+    if application != _APPLICATION:
+        raise LedgerError(f"{path}: {_ADVICE[sqlite3.SQLITE_NOTADB]}")
+    if version != _VERSION:
+        raise LedgerError(f"{path}: the ledger is of format {version}, and this privroute reads format {_VERSION}")
+    tables = dict(file.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite^_%' ESCAPE '^'"))
+    journal = file.execute("PRAGMA journal_mode").fetchone()[0]
+    if tables != _TABLES or journal != "delete":
+        raise LedgerError(f"{path}: the tables of the ledger were changed; restore it")
+    if file.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise LedgerError(f"{path}: {_ADVICE[sqlite3.SQLITE_CORRUPT]}")

@@ -1,0 +1,245 @@
+"""The service: a release over HTTP. It holds a release only, so nothing private can be asked of it."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from privroute.errors import InputError, PolicyError
+from privroute.serve import schemas
+from privroute.serve.caching import JSON, Plain
+from privroute.serve.guard import Guard
+from privroute.serve.service import FRESH, GEOJSON, Service
+
+if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
+    from starlette.types import ASGIApp
+
+    from privroute.release.release import Release
+
+__all__ = ["create_app"]
+
+_WHOLE = re.compile("[0-9]{1,16}")
+_LARGEST_BODY = 32 * 2**20
+_ABOUT = """Routes of a routing policy that was learned from private trips and released with a certificate.
+
+Durations are seconds and distances metres, as routing engines have them. Answers carry an `ETag`; with
+`release=` (the value of `release` in every answer) they may be kept for ever, since a release never changes."""
+
+_Pinned = Annotated[str | None, Query(description=schemas.RELEASE["description"])]
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": schemas.Problem, "description": "The Host header is not one of this server's."},
+    404: {"model": schemas.Problem, "description": "There is no such node, pair or release."},
+    422: {"model": schemas.Problem, "description": "The question cannot be read."},
+}
+
+
+def create_app(release: Release, *, hosts: frozenset[str] | None = None) -> ASGIApp:
+    """Return the ASGI application that serves a release.
+
+    hosts : names that the Host header may have; None for any
+    """
+    service = Service(release)
+    app = FastAPI(
+        title="privroute",
+        version=metadata.version("privroute"),
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        responses=_REFUSALS,
+    )
+    app.exception_handler(HTTPException)(_on_http_error)
+    app.exception_handler(RequestValidationError)(_on_invalid)
+    app.exception_handler(PolicyError)(_on_unknown)
+    app.exception_handler(InputError)(_on_input)
+    app.exception_handler(Exception)(_on_anything)
+    _add_api(app, service)
+    _add_page(app, service)
+    _complete(app.openapi(), *map(str, service.picture.example_labels()))
+    return Guard(app, hosts)
+
+
+def _add_api(app: FastAPI, service: Service) -> None:
+    # The queries of the two busiest addresses are read by hand: the general way takes as long as all the rest.
+    @app.get(
+        "/v1/routes",
+        response_model=schemas.Answer,
+        tags=["routes"],
+        openapi_extra={"parameters": [*schemas.ENDS, schemas.RELEASE]},
+    )
+    async def routes(request: Request) -> Response:
+        """All routes of a pair with probabilities, durations and distances, the most probable first."""
+        query = request.query_params
+        pinned = service.pinned(query.get("release"))
+        return service.tagged.answer(request, service.routes(*_ends(query)), pinned=pinned)
+
+    @app.get(
+        "/v1/sample",
+        response_model=schemas.Answer,
+        tags=["routes"],
+        openapi_extra={"parameters": [*schemas.ENDS, schemas.SEED]},
+    )
+    async def sample(request: Request) -> Response:
+        """One route, drawn with the probabilities of the policy: what a single vehicle should be told."""
+        query = request.query_params
+        return _fresh(service.sample(*_ends(query), _seed(query.get("seed"))))
+
+    @app.post(
+        "/v1/batch",
+        response_model=schemas.Batch,
+        tags=["routes"],
+        responses={
+            413: {"model": schemas.Problem, "description": "The question or its answer is too large."},
+            415: {"model": schemas.Problem, "description": "The question is not JSON."},
+        },
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {JSON: {"schema": schemas.BatchRequest.model_json_schema()}},
+            }
+        },
+    )
+    async def batch(request: Request) -> Response:
+        """Routes of up to 100,000 pairs at once, or one drawn route for each."""
+        body = await _body(request)
+        async with service.turns:
+            return await run_in_threadpool(service.batch, body)
+
+    @app.get("/v1/network", response_model=schemas.FeatureCollection, tags=["release"])
+    def network(request: Request, release: _Pinned = None) -> Response:
+        """The network as GeoJSON: links with their expected flows as lines, zones as points."""
+        pinned = service.pinned(release)
+        return service.tagged.document(request, service.network(), pinned=pinned)
+
+    @app.get("/v1/certificate", response_model=schemas.CertificateAnswer, tags=["release"])
+    def certificate(request: Request, release: _Pinned = None) -> Response:
+        """What the release protects, how strongly, and what it does not protect."""
+        pinned = service.pinned(release)
+        return service.tagged.document(request, service.certificate(), pinned=pinned)
+
+    @app.get("/v1/health", response_model=schemas.Health, tags=["service"])
+    async def health() -> Response:
+        """Say that the server is there, and what it serves."""
+        found = {
+            "status": "ok",
+            "release": service.id,
+            "version": app.version,
+            "pairs": len(service.release.policy.pairs),
+        }
+        return _fresh(orjson.dumps(found))
+
+
+def _add_page(app: FastAPI, service: Service) -> None:
+    def page(request: Request, name: str, *, pinned: bool = False) -> Response:
+        return service.tagged.document(request, service.files[name], pinned=pinned)
+
+    @app.get("/", include_in_schema=False)
+    async def index(request: Request) -> Response:
+        return page(request, "index.html")
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs(request: Request) -> Response:
+        return page(request, "docs.html")
+
+    @app.get("/page/drawing.json", include_in_schema=False)
+    def drawing(request: Request) -> Response:
+        return service.tagged.document(request, service.drawing(), pinned=False)
+
+    @app.get("/page/{name}", include_in_schema=False)
+    async def file(request: Request, name: str) -> Response:
+        if name not in service.files:
+            raise HTTPException(404)
+        return page(request, name)
+
+
+def _complete(description: dict[str, Any], origin: str, destination: str) -> None:
+    """Name a pair that this release has, so that examples can be tried, and the type of the network's answer."""
+    good = description["paths"]["/v1/network"]["get"]["responses"]["200"]
+    good["content"] = {GEOJSON: good["content"][JSON]}
+    example = {"origin": origin, "destination": destination}
+    for path in ("/v1/routes", "/v1/sample"):
+        for parameter in description["paths"][path]["get"]["parameters"]:
+            if parameter["name"] in example:
+                parameter["example"] = example[parameter["name"]]
+    body = description["paths"]["/v1/batch"]["post"]["requestBody"]["content"][JSON]
+    body["example"] = {"pairs": [[origin, destination]]}
+
+
+def _ends(query: QueryParams) -> tuple[str, str]:
+    """Origin and destination, which the query must have."""
+    for name in ("origin", "destination"):
+        if name not in query:
+            raise InputError(f"{name} is missing from the query")
+    return query["origin"], query["destination"]
+
+
+def _seed(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not _WHOLE.fullmatch(text) or int(text) > schemas.LARGEST_SEED:
+        raise InputError(f"seed is not a whole number from 0 to {schemas.LARGEST_SEED}")
+    return int(text)
+
+
+async def _body(request: Request) -> bytes:
+    """The body, never more than the largest."""
+    kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise HTTPException(415, f"send the pairs as {JSON}")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LARGEST_BODY:
+            raise HTTPException(
+                413, f"the question has more than {_LARGEST_BODY // 2**20} MB; ask for fewer pairs at once"
+            )
+    return bytes(body)
+
+
+def _fresh(body: bytes) -> Response:
+    return Plain(FRESH, body)
+
+
+def _problem(status: int, code: str, message: str, headers: Any = None) -> Response:
+    text = message[:1].upper() + message[1:]
+    body = orjson.dumps({"code": code, "message": text if text.endswith(".") else f"{text}."})
+    return Response(body, status, media_type=JSON, headers={"cache-control": "no-store", **(headers or {})})
+
+
+_SENTENCES = {
+    404: ("NotFound", "there is nothing at this address; /docs lists what there is"),
+    405: ("MethodNotAllowed", "this address does not take this method; /docs lists what it takes"),
+}
+
+
+async def _on_http_error(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)  # noqa: S101 - registered for it
+    code, sentence = _SENTENCES.get(problem.status_code, ("InvalidQuery", str(problem.detail)))
+    return _problem(problem.status_code, code, sentence, problem.headers)
+
+
+async def _on_invalid(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, RequestValidationError)  # noqa: S101 - registered for it
+    first = problem.errors()[0]
+    name, said = str(first["loc"][-1]), str(first["msg"])
+    return _problem(422, "InvalidQuery", f"{name}: {said[:1].lower()}{said[1:]}")
+
+
+async def _on_unknown(_: Request, problem: Exception) -> Response:
+    return _problem(404, "NoRoute", str(problem))
+
+
+async def _on_input(_: Request, problem: Exception) -> Response:
+    return _problem(422, "InvalidQuery", str(problem))
+
+
+async def _on_anything(_: Request, __: Exception) -> Response:
+    return _problem(500, "Fault", "the server failed at this; the release is fine, please report it")

@@ -1,0 +1,119 @@
+"""A release never changes: one tag names all that is answered from it.
+
+An address that names the release (`release=`) may be kept for ever. Others are asked again, since the server may hold
+another release tomorrow, and answered with 304 as long as it does not.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
+
+    from privroute.release.release import Release
+
+__all__ = ["JSON", "Document", "Plain", "Tagged", "release_id"]
+
+JSON = "application/json"
+_KEPT = "public, max-age=31536000, immutable"
+_ASKED_AGAIN = "no-cache"
+_SMALLEST_PACKED = 1024
+_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
+
+
+def release_id(release: Release, *, more: Iterable[bytes] = ()) -> str:
+    """Return a short name of what is served: the release, the version of the package, and `more`."""
+    policy, network, demand = release.policy, release.network, release.demand
+    digest = hashlib.sha256(metadata.version("privroute").encode())
+    texts = [release.certificate.as_dict(), network.crs, network.node_labels, network.link_labels]
+    digest.update(orjson.dumps(texts, default=str))
+    curve = network.latency
+    for array in (
+        *(network.tail, network.head, network.zones, network.no_through, network.background_per_min),
+        *(curve.free_flow_min, curve.capacity_per_min, curve.b, curve.power, network.coordinates, network.length_km),
+        *(policy.pairs.origin, policy.pairs.destination, policy.pair_start, policy.path_start, policy.links),
+        *(policy.probability, None if demand is None else demand.rate_per_min),
+    ):
+        digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
+    for part in more:
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+class Plain(Response):
+    """An answer whose headers are ready as bytes and whose body may come in pieces, which are sent without a copy."""
+
+    def __init__(self, headers: Sequence[tuple[bytes, bytes]], *pieces: bytes | memoryview, status: int = 200) -> None:
+        self.status_code = status
+        self.background = None
+        self.pieces = pieces
+        self.body = pieces[0] if len(pieces) == 1 else b""
+        length = sum(map(len, pieces))
+        self.raw_headers = [*headers, (b"content-length", b"%d" % length)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the protocol's
+        """Send it."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        last = len(self.pieces) - 1
+        for position, piece in enumerate(self.pieces):
+            await send({"type": "http.response.body", "body": piece, "more_body": position < last})
+
+
+class Tagged:
+    """Makes answers that carry the tag, or 304 where the asker has them already."""
+
+    def __init__(self, tag: str) -> None:
+        self._tag = f'"{tag}"'
+        self._headers = {
+            pinned: {"etag": self._tag, "cache-control": _KEPT if pinned else _ASKED_AGAIN} for pinned in (True, False)
+        }
+        self._plain = {
+            pinned: [
+                *((name.encode(), value.encode()) for name, value in headers.items()),
+                (b"content-type", JSON.encode()),
+            ]
+            for pinned, headers in self._headers.items()
+        }
+
+    def answer(self, request: Request, body: bytes, *, pinned: bool) -> Response:
+        """Answer with JSON; `pinned` says that the address names the release."""
+        if self._known(request):
+            return Response(status_code=304, headers=self._headers[pinned])
+        return Plain(self._plain[pinned], body)
+
+    def document(self, request: Request, document: Document, *, pinned: bool) -> Response:
+        """Answer with a whole document, packed where the asker can unpack it."""
+        headers = {**self._headers[pinned], "vary": "accept-encoding"}
+        if self._known(request):
+            return Response(status_code=304, headers=headers)
+        if document.packed is not None and _GZIP.search(request.headers.get("accept-encoding", "")):
+            headers["content-encoding"] = "gzip"
+            return Response(document.packed, headers=headers, media_type=document.media_type)
+        return Response(document.body, headers=headers, media_type=document.media_type)
+
+    def _known(self, request: Request) -> bool:
+        known = next((value for name, value in request.scope["headers"] if name == b"if-none-match"), None)
+        if known is None:
+            return False
+        return any(each.strip().removeprefix("W/") in (self._tag, "*") for each in known.decode("latin-1").split(","))
+
+
+class Document:
+    """A text that is sent whole."""
+
+    def __init__(self, body: bytes, media_type: str) -> None:
+        self.body = body
+        self.media_type = media_type
+        self.packed = gzip.compress(body, 6, mtime=0) if len(body) >= _SMALLEST_PACKED else None

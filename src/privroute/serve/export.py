@@ -1,0 +1,248 @@
+"""Link flows and routes of a release as files for QGIS, spreadsheets and GMNS tools.
+
+geojson : links.geojson (lines with flows, zones as points), routes.geojson (a line for each route)
+csv : links.csv and routes.csv, UTF-8 with a byte-order mark, geometries as WKT; a label that a spreadsheet would read
+    as a formula gets an apostrophe in front
+gmns : node.csv, link.csv and config.csv, which `read_gmns` reads back, with link_performance.csv and
+    route_assignment.csv, whose columns other GMNS tools use
+
+Nodes and links of a route are joined by semicolons; a semicolon in a label is written %3B.
+"""
+
+from __future__ import annotations
+
+import csv
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import orjson
+
+from privroute.errors import InputError
+from privroute.network.geojson import feature_collection
+from privroute.network.gmns import write_gmns
+from privroute.network.text_files import as_path, flush_to_disk, write_whole
+from privroute.serve.ordered import ordered_paths
+from privroute.serve.picture import Picture
+
+if TYPE_CHECKING:
+    import io
+    import os
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from privroute.network.labels import Label
+    from privroute.release.release import Release
+
+__all__ = ["FILES", "ExportFormat", "export_release"]
+
+ExportFormat = Literal["geojson", "csv", "gmns"]
+FILES: dict[str, tuple[str, ...]] = {
+    "geojson": ("links.geojson", "routes.geojson"),
+    "csv": ("links.csv", "routes.csv"),
+    "gmns": ("node.csv", "link.csv", "config.csv", "link_performance.csv", "route_assignment.csv"),
+}
+_FORMULA = ("=", "+", "-", "@")
+_PATHS_AT_ONCE = 4096
+_SECONDS_PER_MIN, _METRES_PER_KM = 60.0, 1000.0
+
+
+def export_release(
+    release: Release,
+    folder: str | os.PathLike[str],
+    kind: ExportFormat,
+    *,
+    overwrite: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> list[Path]:
+    """Write the files of a format into a folder (made if it is not there) and return their paths.
+
+    overwrite : replace files of these names
+    progress : called with the number of routes written
+    """
+    if kind not in FILES:
+        raise InputError(f"the format is {kind!r}; choose {', '.join(FILES)}")
+    place = as_path(folder)
+    paths = [place / name for name in FILES[kind]]
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        taken = [path for path in paths if path.exists()]
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise InputError(f"{place} cannot be used as a folder ({reason}); choose another") from None
+    if taken and not overwrite:
+        raise InputError(f"{taken[0]} is there already; choose another folder, or say that it may be replaced")
+    picture = Picture(release)
+    with ExitStack() as stack:
+        links, routes = (stack.enter_context(write_whole(path)) for path in paths[-2:])
+        write = {"geojson": _write_geojson, "csv": _write_csv, "gmns": _write_gmns_tables}[kind]
+        write(picture, links, routes, progress or (lambda _: None))
+        for stream in (links, routes):  # what fails, fails before the first file is renamed
+            flush_to_disk(stream)
+        if kind == "gmns":
+            write_gmns(release.network, place)
+    return paths
+
+
+class _Row(NamedTuple):
+    """A route as the files have it."""
+
+    origin: Label
+    destination: Label
+    route: int
+    probability: float
+    expected_min: float | None
+    free_flow_min: float
+    length_km: float | None
+    volume_per_h: float | None
+    nodes: list[int]
+    links: list[int]
+
+
+def _rows(picture: Picture, progress: Callable[[int], None]) -> Iterator[_Row]:
+    """All routes, pair after pair, the most probable first."""
+    release, times = picture.release, picture.times
+    policy, labels = release.policy, release.network.node_labels
+    ordered = ordered_paths(policy)
+    expected = None if release.demand is None else times.duration_s / _SECONDS_PER_MIN
+    for first in range(0, ordered.paths.size, _PATHS_AT_ONCE):
+        paths, pairs = ordered.paths[first : first + _PATHS_AT_ONCE], ordered.pair[first : first + _PATHS_AT_ONCE]
+        start, links = policy.path_links(paths)
+
+        def total(values: np.ndarray | None, start: Any = start, links: Any = links) -> list[Any]:
+            if values is None:
+                return [None] * (len(start) - 1)
+            return _finite(np.add.reduceat(values[links], start[:-1]))
+
+        chance = policy.probability[paths]
+        volume = None if release.demand is None else _finite(release.demand.rate_per_min[pairs] * chance * 60)
+        columns = zip(
+            pairs.tolist(),
+            (first + np.arange(paths.size) - ordered.start[pairs]).tolist(),
+            chance.tolist(),
+            total(expected),
+            total(times.free_flow_s / _SECONDS_PER_MIN),
+            total(None if times.length_m is None else times.length_m / _METRES_PER_KM),
+            volume or [None] * paths.size,
+            start[:-1].tolist(),
+            start[1:].tolist(),
+            strict=True,
+        )
+        used, heads = links.tolist(), release.network.head[links].tolist()
+        for pair, number, probability, busy_min, empty_min, length_km, per_h, begin, end in columns:
+            origin = int(policy.pairs.origin[pair])
+            nodes = [origin, *heads[begin:end]]
+            ends = labels[origin], labels[nodes[-1]]
+            yield _Row(*ends, number, probability, busy_min, empty_min, length_km, per_h, nodes, used[begin:end])
+        progress(first + paths.size)
+
+
+def _write_geojson(
+    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Callable[[int], None]
+) -> None:
+    network = picture.release.network
+    points = picture.points if network.coordinates is None else network.coordinates
+    columns = {name: _finite(values) for name, values in picture.link_columns.items()}
+    collection = feature_collection(network, points, columns)
+    links.write(orjson.dumps(collection).decode() + "\n")
+    places = points.tolist()
+    extra = {"crs": collection["crs"]} if "crs" in collection else {}
+    opening = orjson.dumps({"type": "FeatureCollection", **extra}).decode()[:-1]
+    routes.write(f'{opening},"features":[')
+    for position, row in enumerate(_rows(picture, progress)):
+        feature = {
+            "type": "Feature",
+            "geometry": {"type": "LineString", "coordinates": [places[node] for node in row.nodes]},
+            "properties": {
+                **_numbers(row),
+                "nodes": _joined([network.node_labels[node] for node in row.nodes]),
+                "links": _joined([network.link_labels[link] for link in row.links]),
+            },
+        }
+        routes.write(("," if position else "") + "\n" + orjson.dumps(feature).decode())
+    routes.write("\n]}\n")
+
+
+def _numbers(row: _Row) -> dict[str, Any]:
+    found = {name: getattr(row, name) for name in _Row._fields[:-2]}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _write_csv(
+    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Callable[[int], None]
+) -> None:
+    network = picture.release.network
+    for stream in (links, routes):
+        stream.write("\N{ZERO WIDTH NO-BREAK SPACE}")  # the mark by which spreadsheets know UTF-8
+    nodes = [_safe(label) for label in network.node_labels]
+    columns: dict[str, list[Any]] = {
+        "link_id": [_safe(label) for label in network.link_labels],
+        "from_node_id": [nodes[tail] for tail in network.tail],
+        "to_node_id": [nodes[head] for head in network.head],
+        "free_flow_min": network.free_flow_min.tolist(),
+        "capacity_per_h": (network.capacity_per_min * 60).tolist(),
+        **({} if network.length_km is None else {"length_km": network.length_km.tolist()}),
+        **{name: _finite(values) for name, values in picture.link_columns.items()},
+    }
+    if network.coordinates is not None:
+        wkt = _wkt(network.coordinates.tolist())
+        ends = zip(network.tail.tolist(), network.head.tolist(), strict=True)
+        columns["geometry"] = [wkt([tail, head]) for tail, head in ends]
+    table = csv.writer(links)
+    table.writerow(columns)
+    table.writerows(zip(*columns.values(), strict=True))
+    table = csv.writer(routes)
+    table.writerow([*_Row._fields[:-2], "nodes", "links"])
+    for row in _rows(picture, progress):
+        names = [network.node_labels[node] for node in row.nodes]
+        table.writerow(
+            [_safe(row.origin), _safe(row.destination), *row[2:-2]]
+            + [_safe(_joined(names)), _safe(_joined([network.link_labels[link] for link in row.links]))]
+        )
+
+
+def _write_gmns_tables(
+    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Callable[[int], None]
+) -> None:
+    network = picture.release.network
+    flow = picture.flow_per_min
+    table = csv.writer(links)
+    table.writerow(["link_id", "from_node_id", "to_node_id", "volume", "travel_time", "voc"])
+    volume = [None] * network.links if flow is None else _finite(flow * 60)
+    share = [None] * network.links if flow is None else _finite(flow / network.capacity_per_min)
+    minutes = _finite(picture.times.duration_s / _SECONDS_PER_MIN)
+    for link, label in enumerate(network.link_labels):
+        ends = network.node_labels[network.tail[link]], network.node_labels[network.head[link]]
+        table.writerow([label, *ends, volume[link], minutes[link], share[link]])
+    wkt = None if network.coordinates is None else _wkt(network.coordinates.tolist())
+    table = csv.writer(routes)
+    table.writerow(
+        ["route_id", "o_zone_id", "d_zone_id", "path_id", "prob", "volume", "travel_time", "distance_km"]
+        + ["node_sequence", "link_sequence", "geometry"]
+    )
+    for position, row in enumerate(_rows(picture, progress)):
+        table.writerow(
+            [position, row.origin, row.destination, row.route, row.probability, row.volume_per_h]
+            + [row.free_flow_min if row.expected_min is None else row.expected_min, row.length_km]
+            + [_joined([network.node_labels[node] for node in row.nodes])]
+            + [_joined([network.link_labels[link] for link in row.links]), wkt(row.nodes) if wkt else None]
+        )
+
+
+def _wkt(points: list[list[float]]) -> Callable[[list[int]], str]:
+    texts = [f"{x!r} {y!r}" for x, y in points]
+    return lambda nodes: f"LINESTRING ({', '.join(texts[node] for node in nodes)})"
+
+
+def _joined(labels: list[Label]) -> str:
+    return ";".join(str(label).replace(";", "%3B") for label in labels)
+
+
+def _safe(label: Label) -> Label:
+    """A label that no spreadsheet takes for a formula."""
+    return f"'{label}" if isinstance(label, str) and label.startswith(_FORMULA) else label
+
+
+def _finite(values: np.ndarray) -> list[Any]:
+    """Plain numbers; None where there is no finite one."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]

@@ -1,0 +1,531 @@
+"use strict";
+// The network on two canvases: the links below, routes and ends above. Positions come in units of the drawing, y upwards.
+window.privroute = window.privroute || {};
+
+privroute.BREAKS_OF_CAPACITY = [0.25, 0.5, 0.75, 1, 1.5, 2];
+
+privroute.NetworkMap = class {
+  constructor(place, drawing, listeners) {
+    this.place = place;
+    this.nodes = drawing.nodes;
+    this.links = drawing.links;
+    this.listeners = listeners;
+    this.below = place.querySelector("#network");
+    this.above = place.querySelector("#overlay");
+    this.tip = place.querySelector("#tip");
+    this.still = matchMedia("(prefers-reduced-motion: reduce)");
+    this.breaks = privroute.breaksFor(drawing);
+    this.classes = this.links.value.map((value) => privroute.classOf(value, this.breaks));
+    this.connector = new Set(this.links.connector);
+    this.routes = [];
+    this.ends = { origin: null, destination: null };
+    this.emphasised = null;
+    this.vehicle = null;
+    this._prepare();
+    this._readColours();
+    this._listen();
+    new ResizeObserver(() => this._resize()).observe(place);
+    this._resize();
+    this.fit();
+  }
+
+  // What does not depend on the view: directions of links, whether the opposite link exists, a typical length.
+  _prepare() {
+    const { tail, head } = this.links;
+    const { x, y } = this.nodes;
+    const known = new Set(tail.map((from, i) => from * x.length + head[i]));
+    this.aside = tail.map((from, i) => {
+      const dx = x[head[i]] - x[from], dy = y[head[i]] - y[from];
+      const length = Math.hypot(dx, dy) || 1;
+      return known.has(head[i] * x.length + from) ? [dy / length, dx / length] : [0, 0]; // to the right, y downwards
+    });
+    const lengths = tail
+      .filter((_, i) => !this.connector.has(i))
+      .map((from, i) => Math.hypot(x[head[i]] - x[from], y[head[i]] - y[from]))
+      .sort((a, b) => a - b);
+    this.typical = lengths[Math.floor(lengths.length / 2)] || 50;
+    const perHour = this.nodes.zone_per_h;
+    const most = perHour ? Math.max(...perHour, 1e-9) : 1;
+    this.size = this.nodes.zone.map((_, i) => (perHour ? Math.sqrt(perHour[i] / most) : 0.5));
+    this.box = [Math.min(...x), Math.min(...y), Math.max(...x), Math.max(...y)];
+  }
+
+  _readColours() {
+    const style = getComputedStyle(document.documentElement);
+    const read = (name) => style.getPropertyValue(`--${name}`).trim();
+    this.colour = {
+      classes: [0, 1, 2, 3, 4, 5, 6].map((i) => read(`class-${i}`)),
+      routes: [0, 1, 2, 3, 4, 5].map((i) => read(`route-${i}`)),
+      ink: read("ink"), paper: read("paper"), ground: read("ground"), soft: read("ink-soft"),
+      zone: read("zone"), edge: read("zone-edge"), faded: read("faded"), accent: read("accent"),
+    };
+  }
+
+  repaint() {
+    this._readColours();
+    this._draw();
+  }
+
+  // ---- the view
+
+  _resize() {
+    const ratio = window.devicePixelRatio || 1;
+    const { clientWidth: width, clientHeight: height } = this.place;
+    if (!width || !height) return;
+    const before = this.width;
+    this.width = width;
+    this.height = height;
+    for (const canvas of [this.below, this.above]) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+      canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+    }
+    if (before && !this.touched) this.fit();
+    else this._draw();
+  }
+
+  fit(links = null) {
+    let [left, low, right, high] = this.box;
+    if (links && links.length) {
+      const nodes = links.flatMap((i) => [this.links.tail[i], this.links.head[i]]);
+      const xs = nodes.map((n) => this.nodes.x[n]), ys = nodes.map((n) => this.nodes.y[n]);
+      [left, low, right, high] = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
+    }
+    const narrow = this.width < 600;
+    const margin = { side: narrow ? 28 : 72, top: narrow ? 30 : 56, bottom: narrow ? 84 : 112 };
+    const wide = Math.max(right - left, 1), tall = Math.max(high - low, 1);
+    const most = links ? this.smallest * 3 * 7 : Infinity; // never so close that the surroundings are lost
+    const scale = Math.min(
+      Math.max(this.width - 2 * margin.side, 40) / wide, Math.max(this.height - margin.top - margin.bottom, 40) / tall, most);
+    const from = this.view;
+    this.view = {
+      scale,
+      x: (this.width - scale * (left + right)) / 2,
+      y: margin.top + (this.height - margin.top - margin.bottom + scale * (low + high)) / 2,
+    };
+    if (!links) {
+      this.smallest = scale / 3;
+      this.touched = false;
+    }
+    if (from && links && !this.still.matches) this._glide(from, this.view);
+    else this._draw();
+  }
+
+  _glide(from, to) {
+    const begin = performance.now(), lasts = 380;
+    const step = (now) => {
+      if (this.view !== to && this.view !== this.gliding) return; // somebody moved the map meanwhile
+      const time = Math.min((now - begin) / lasts, 1), eased = 1 - (1 - time) ** 3;
+      const between = (name) => from[name] + (to[name] - from[name]) * eased;
+      this.gliding = this.view = time === 1 ? to : { scale: between("scale"), x: between("x"), y: between("y") };
+      this._draw();
+      if (time < 1) requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  }
+
+  // Bring routes into view: at once what is partly outside, and when asked also what is small.
+  reveal(links, closer) {
+    const nodes = links.flatMap((i) => [this.links.tail[i], this.links.head[i]]).map((node) => this.screen(node));
+    const xs = nodes.map(([x]) => x), ys = nodes.map(([, y]) => y);
+    const outside = Math.min(...xs) < 20 || Math.max(...xs) > this.width - 20 || Math.min(...ys) < 20 || Math.max(...ys) > this.height - 20;
+    const small = Math.max((Math.max(...xs) - Math.min(...xs)) / this.width, (Math.max(...ys) - Math.min(...ys)) / this.height) < 0.4;
+    if (outside || (closer && small)) {
+      this.touched = true;
+      this.fit(links);
+    }
+  }
+
+  screen(node) {
+    return [this.view.x + this.view.scale * this.nodes.x[node], this.view.y - this.view.scale * this.nodes.y[node]];
+  }
+
+  move(dx, dy) {
+    this.touched = true;
+    this.view = { ...this.view, x: this.view.x + dx, y: this.view.y + dy };
+    this._draw();
+  }
+
+  zoom(factor, x = this.width / 2, y = this.height / 2) {
+    this.touched = true;
+    const scale = Math.min(Math.max(this.view.scale * factor, this.smallest || 0.01), 400);
+    const ratio = scale / this.view.scale;
+    this.view = { scale, x: x - ratio * (x - this.view.x), y: y - ratio * (y - this.view.y) };
+    this._draw();
+  }
+
+  // ---- drawing
+
+  _draw() {
+    if (this.waiting || !this.view) return;
+    this.waiting = requestAnimationFrame(() => {
+      this.waiting = null;
+      this._drawBelow();
+      this._drawAbove();
+    });
+  }
+
+  get stroke() {
+    return Math.min(Math.max(this.typical * this.view.scale * 0.055, 1), 5);
+  }
+
+  _drawBelow() {
+    const pen = this.below.getContext("2d");
+    pen.clearRect(0, 0, this.width, this.height);
+    pen.lineCap = "round";
+    const faded = this.routes.length > 0;
+    const width = faded ? Math.min(this.stroke, 2.6) : this.stroke;
+    for (const connectors of [true, false]) {
+      for (let of = 0; of < 7; of++) {
+        pen.beginPath();
+        for (let i = 0; i < this.classes.length; i++) {
+          if (this.classes[i] !== of || this.connector.has(i) !== connectors) continue;
+          const [x1, y1] = this.screen(this.links.tail[i]);
+          const [x2, y2] = this.screen(this.links.head[i]);
+          if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > this.width || Math.max(y1, y2) < 0 || Math.min(y1, y2) > this.height) continue;
+          const [ax, ay] = this.aside[i], shift = width * 0.72;
+          pen.moveTo(x1 + ax * shift, y1 + ay * shift);
+          pen.lineTo(x2 + ax * shift, y2 + ay * shift);
+        }
+        pen.globalAlpha = connectors ? 0.35 : faded ? 0.7 : 1;
+        pen.strokeStyle = faded ? this.colour.faded : this.colour.classes[of];
+        pen.lineWidth = connectors ? width * 0.5 : width * (faded ? 1 : 0.85 + of * 0.08);
+        pen.stroke();
+      }
+    }
+    pen.globalAlpha = 1;
+  }
+
+  _drawZones(pen) {
+    const onRoute = new Set(this.routes.flatMap((route) => route.links.map((link) => this.links.head[link])));
+    const few = this.nodes.zone.length <= 60;
+    const spacing = Math.sqrt((this.width * this.height) / Math.max(this.nodes.zone.length, 1)) * (this.view.scale / (this.smallest * 3 || 1));
+    const labelled = few || spacing > 92;
+    const room = few ? Math.min(Math.max(this.typical * this.view.scale * 0.085, 6.5), 9) : Math.min(Math.max(spacing * 0.045, 1.6), 9);
+    const font = getComputedStyle(document.body).fontFamily;
+    pen.font = `600 ${Math.min(Math.max(room * 1.25, 8.5), 11)}px ${font}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    this.nodes.zone.forEach((node, i) => {
+      const [x, y] = this.screen(node);
+      if (x < -20 || x > this.width + 20 || y < -20 || y > this.height + 20) return;
+      const radius = room * (0.75 + 0.45 * this.size[i]);
+      pen.globalAlpha = this.routes.length && !onRoute.has(node) ? 0.5 : 1;
+      pen.beginPath();
+      pen.arc(x, y, radius, 0, 7);
+      pen.fillStyle = labelled ? this.colour.zone : this.colour.edge;
+      pen.fill();
+      if (labelled) {
+        pen.strokeStyle = this.colour.edge;
+        pen.lineWidth = 1.3;
+        pen.stroke();
+        pen.fillStyle = this.colour.ink;
+        const text = String(this.nodes.label[node]);
+        if (text.length <= 2 || (text.length === 3 && radius > 8)) pen.fillText(text, x, y + 0.5);
+        else pen.fillText(text.slice(0, 16), x, y - radius - 8);
+      }
+    });
+    pen.globalAlpha = 1;
+  }
+
+  _drawAbove() {
+    const pen = this.above.getContext("2d");
+    pen.clearRect(0, 0, this.width, this.height);
+    pen.lineJoin = pen.lineCap = "round";
+    const order = this.routes.map((_, i) => i).filter((i) => i !== this.emphasised);
+    if (this.emphasised !== null) order.push(this.emphasised);
+    for (const casing of [true, false]) {
+      for (const i of order) {
+        const quiet = this.emphasised !== null && this.emphasised !== i;
+        const width = this._routeWidth(i);
+        this._trace(pen, this._polyline(i));
+        pen.globalAlpha = quiet && !casing ? 0.3 : 1;
+        pen.lineWidth = casing ? width + 3 : width;
+        pen.strokeStyle = casing ? this.colour.ground : this.routeColour(i);
+        pen.stroke();
+      }
+    }
+    pen.globalAlpha = 1;
+    if (this.hover && this.hover.link !== undefined) this._drawLinkMark(pen, this.hover.link);
+    this._drawZones(pen);
+    this._drawEnds(pen);
+    for (const i of order) this._drawBadge(pen, i);
+    if (this.vehicle) this._drawVehicle(pen);
+  }
+
+  routeColour(i) {
+    return this.colour.routes[i % 6];
+  }
+
+  _routeWidth(i) {
+    return 3 + 3.5 * Math.sqrt(this.routes[i].probability);
+  }
+
+  // Routes run side by side where they share links, so that none hides another.
+  _polyline(i) {
+    const total = this.routes.reduce((sum, _, j) => sum + this._routeWidth(j) + 1, 0);
+    let lane = -total / 2;
+    for (let j = 0; j < i; j++) lane += this._routeWidth(j) + 1;
+    lane += this._routeWidth(i) / 2;
+    const { links } = this.routes[i];
+    const nodes = [this.links.tail[links[0]], ...links.map((link) => this.links.head[link])].map((node) => this.screen(node));
+    const normals = nodes.slice(1).map(([x, y], k) => {
+      const dx = x - nodes[k][0], dy = y - nodes[k][1], length = Math.hypot(dx, dy) || 1;
+      return [-dy / length, dx / length];
+    });
+    return nodes.map(([x, y], k) => {
+      const before = normals[k - 1] || normals[k], after = normals[k] || before;
+      const stretch = 1 + before[0] * after[0] + before[1] * after[1]; // the joint of two lanes
+      const by = lane / Math.max(stretch, 0.6);
+      return [x + (before[0] + after[0]) * by, y + (before[1] + after[1]) * by];
+    });
+  }
+
+  _trace(pen, points) {
+    pen.beginPath();
+    points.forEach(([x, y], k) => (k ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+  }
+
+  _drawLinkMark(pen, link) {
+    const shift = this.stroke * 0.72, [ax, ay] = this.aside[link];
+    const [x1, y1] = this.screen(this.links.tail[link]), [x2, y2] = this.screen(this.links.head[link]);
+    this._trace(pen, [[x1 + ax * shift, y1 + ay * shift], [x2 + ax * shift, y2 + ay * shift]]);
+    pen.strokeStyle = this.colour.ink;
+    pen.lineWidth = this.stroke + 2;
+    pen.stroke();
+  }
+
+  // Both ends as labelled plates: the origin outlined, the destination filled.
+  _drawEnds(pen) {
+    pen.font = `650 13px ${getComputedStyle(document.body).fontFamily}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    for (const [which, node] of Object.entries(this.ends)) {
+      if (node === null) continue;
+      const [x, y] = this.screen(node);
+      const text = String(this.nodes.label[node]).slice(0, 20);
+      const half = Math.max(pen.measureText(text).width / 2 + 8, 13);
+      const [fill, edge] = which === "origin" ? [this.colour.paper, this.colour.ink] : [this.colour.ink, this.colour.paper];
+      pen.beginPath();
+      pen.roundRect(x - half, y - 12, 2 * half, 24, 12);
+      pen.fillStyle = fill;
+      pen.fill();
+      pen.lineWidth = which === "origin" ? 2.5 : 1.5;
+      pen.strokeStyle = edge;
+      pen.stroke();
+      pen.fillStyle = edge;
+      pen.fillText(text, x, y + 0.5);
+    }
+  }
+
+  // The number of a route stands where it goes alone, if it does somewhere.
+  _drawBadge(pen, i) {
+    if (this.routes.length < 2) return;
+    const links = this.routes[i].links;
+    const alone = links.map((link) => !this.routes.some((other, j) => j !== i && other.links.includes(link)));
+    let best = [0, links.length], length = 0;
+    for (let from = 0; from < links.length; from++) {
+      let to = from;
+      while (to < links.length && alone[to]) to++;
+      if (to - from > length) [best, length] = [[from, to], to - from];
+      from = Math.max(from, to - 1);
+    }
+    const points = this._polyline(i);
+    const middle = best[0] + (best[1] - best[0]) / 2;
+    const at = Math.floor(middle);
+    const [p, q] = [points[at], points[at + 1] || points[at]];
+    const share = middle - at;
+    const x = p[0] + (q[0] - p[0]) * share, y = p[1] + (q[1] - p[1]) * share;
+    pen.beginPath();
+    pen.arc(x, y, 10, 0, 7);
+    pen.fillStyle = this.routeColour(i);
+    pen.fill();
+    pen.lineWidth = 2;
+    pen.strokeStyle = this.colour.paper;
+    pen.stroke();
+    pen.fillStyle = this.colour.paper;
+    pen.font = `700 12px ${getComputedStyle(document.body).fontFamily}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.fillText(String(i + 1), x, y + 0.5);
+  }
+
+  // ---- a vehicle that drives a route, link after link in proportion to their times
+
+  drive(i) {
+    const durations = this.routes[i].links.map((link) => Math.max(this.links.duration[link] || 0, 1e-6));
+    const total = durations.reduce((sum, each) => sum + each, 0);
+    this.emphasised = i;
+    if (this.still.matches) {
+      this._draw();
+      return;
+    }
+    const vehicle = { route: i, share: 0 };
+    const begin = performance.now(), lasts = 3200;
+    this.vehicle = vehicle;
+    const step = (now) => {
+      if (this.vehicle !== vehicle) return;
+      const time = Math.min((now - begin) / lasts, 1);
+      let left = time * total, at = 0;
+      while (at < durations.length - 1 && left > durations[at]) left -= durations[at++];
+      vehicle.at = at;
+      vehicle.share = Math.min(left / durations[at], 1);
+      if (time === 1) this.vehicle = null;
+      else requestAnimationFrame(step);
+      if (!this.waiting) this._drawAbove();
+    };
+    requestAnimationFrame(step);
+  }
+
+  _drawVehicle(pen) {
+    const { route, at = 0, share } = this.vehicle;
+    if (!this.routes[route]) return;
+    const points = this._polyline(route);
+    const [p, q] = [points[at], points[at + 1]];
+    const x = p[0] + (q[0] - p[0]) * share, y = p[1] + (q[1] - p[1]) * share;
+    pen.beginPath();
+    pen.arc(x, y, 17, 0, 7);
+    pen.globalAlpha = 0.22;
+    pen.fillStyle = this.routeColour(route);
+    pen.fill();
+    pen.globalAlpha = 1;
+    pen.beginPath();
+    pen.arc(x, y, 7.5, 0, 7);
+    pen.fillStyle = this.colour.paper;
+    pen.fill();
+    pen.lineWidth = 4;
+    pen.strokeStyle = this.routeColour(route);
+    pen.stroke();
+  }
+
+  show(routes, ends) {
+    this.vehicle = null;
+    this.emphasised = null;
+    this.routes = routes;
+    this.ends = ends;
+    this.place.querySelector("#legend").hidden = routes.length > 0; // the links are grey then
+    this._draw();
+  }
+
+  emphasise(i) {
+    this.vehicle = null;
+    this.emphasised = i;
+    this._draw();
+  }
+
+  // ---- pointers and keys
+
+  _listen() {
+    const fingers = new Map();
+    let start = null;
+    const at = (event) => {
+      const box = this.above.getBoundingClientRect();
+      return [event.clientX - box.left, event.clientY - box.top];
+    };
+    this.above.addEventListener("pointerdown", (event) => {
+      fingers.set(event.pointerId, at(event));
+      this.above.setPointerCapture(event.pointerId);
+      start = fingers.size === 1 ? { at: at(event), moved: false } : null;
+    });
+    this.above.addEventListener("pointermove", (event) => {
+      const now = at(event), before = fingers.get(event.pointerId);
+      if (!before) {
+        this._point(now);
+        return;
+      }
+      if (start && Math.hypot(now[0] - start.at[0], now[1] - start.at[1]) > 5) start.moved = true;
+      if (fingers.size === 2) {
+        const other = [...fingers].find(([id]) => id !== event.pointerId)[1];
+        const far = (a) => Math.hypot(a[0] - other[0], a[1] - other[1]) || 1;
+        this.zoom(far(now) / far(before), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
+      } else if (start && start.moved) {
+        this.above.classList.add("moving");
+        this.move(now[0] - before[0], now[1] - before[1]);
+      }
+      fingers.set(event.pointerId, now);
+    });
+    const end = (event) => {
+      fingers.delete(event.pointerId);
+      this.above.classList.remove("moving");
+      if (event.type === "pointerup" && start && !start.moved) {
+        const zone = this.zoneAt(at(event), event.pointerType === "mouse" ? 14 : 24);
+        if (zone !== null) this.listeners.choose(zone);
+      }
+      start = null;
+    };
+    this.above.addEventListener("pointerup", end);
+    this.above.addEventListener("pointercancel", end);
+    this.above.addEventListener("pointerleave", () => this._point(null));
+    this.above.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), ...at(event));
+    }, { passive: false });
+    this.above.addEventListener("keydown", (event) => {
+      const step = 60;
+      const act = {
+        ArrowLeft: () => this.move(step, 0), ArrowRight: () => this.move(-step, 0),
+        ArrowUp: () => this.move(0, step), ArrowDown: () => this.move(0, -step),
+        "+": () => this.zoom(1.3), "=": () => this.zoom(1.3), "-": () => this.zoom(1 / 1.3), 0: () => this.fit(),
+      }[event.key];
+      if (!act || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      act();
+    });
+  }
+
+  zoneAt([x, y], reach) {
+    let best = null, nearest = reach;
+    for (const node of this.nodes.zone) {
+      const [zx, zy] = this.screen(node);
+      const far = Math.hypot(zx - x, zy - y);
+      if (far < nearest) [best, nearest] = [node, far];
+    }
+    return best;
+  }
+
+  linkAt([x, y], reach) {
+    let best = null, nearest = reach;
+    const shift = this.stroke * 0.72;
+    for (let i = 0; i < this.classes.length; i++) {
+      const [x1, y1] = this.screen(this.links.tail[i]), [x2, y2] = this.screen(this.links.head[i]);
+      const [ax, ay] = this.aside[i];
+      const px = x - x1 - ax * shift, py = y - y1 - ay * shift, dx = x2 - x1, dy = y2 - y1;
+      const along = Math.min(Math.max((px * dx + py * dy) / (dx * dx + dy * dy || 1), 0), 1);
+      const far = Math.hypot(px - along * dx, py - along * dy);
+      if (far < nearest) [best, nearest] = [i, far];
+    }
+    return best;
+  }
+
+  _point(at) {
+    const zone = at && this.zoneAt(at, 14);
+    const link = at && zone === null ? this.linkAt(at, 6) : null;
+    const found = zone !== null && at ? { zone } : link !== null && at ? { link } : null;
+    this.above.classList.toggle("pointing", Boolean(found && found.zone !== undefined));
+    const changed = JSON.stringify(found) !== JSON.stringify(this.hover || null);
+    this.hover = found;
+    this.tip.hidden = !found;
+    if (found) {
+      if (changed) this.tip.textContent = this.listeners.describe(found);
+      const x = Math.min(at[0] + 14, this.width - this.tip.offsetWidth - 8);
+      const y = at[1] + 16 + this.tip.offsetHeight > this.height ? at[1] - this.tip.offsetHeight - 10 : at[1] + 16;
+      this.tip.style.transform = `translate(${x}px, ${y}px)`;
+    }
+    if (changed) this._draw();
+  }
+};
+
+privroute.breaksFor = (drawing) => {
+  if (drawing.coloured_by === "volume_over_capacity") return privroute.BREAKS_OF_CAPACITY;
+  const used = drawing.links.value.filter((value) => value > 0).sort((a, b) => a - b);
+  const nice = (value) => Number(Math.max(value, 1).toPrecision(2));
+  const breaks = [0.2, 0.4, 0.6, 0.75, 0.88, 0.96].map((share) => nice(used[Math.floor(share * used.length)] || 1));
+  return breaks.filter((value, i) => i === 0 || value > breaks[i - 1]);
+};
+
+privroute.classOf = (value, breaks) => {
+  if (value === null) return breaks.length;
+  let of = 0;
+  while (of < breaks.length && value >= breaks[of]) of++;
+  return of;
+};

@@ -1,0 +1,197 @@
+"use strict";
+// What stands beside the map: alternatives with bars, the certificate in words, the busiest links, the legend.
+window.privroute = window.privroute || {};
+
+privroute.element = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "colour") made.style.setProperty("--of", `var(--${value})`);
+    else if (name === "width") made.style.width = value;
+    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+};
+
+privroute.words = {
+  count: (value) => Math.round(value).toLocaleString("en"),
+  minutes: (seconds) => (seconds === null ? "– min" : `${(seconds / 60).toFixed(1)} min`),
+  kilometres: (metres) => (metres === null ? null : `${(metres / 1000).toFixed(metres < 9950 ? 1 : 0)} km`),
+  several: (number, noun) => `${privroute.words.count(number)} ${noun}${number === 1 ? "" : "s"}`,
+};
+
+// Percentages with one decimal that sum to exactly 100: the largest remainders are rounded up.
+privroute.percentages = (probabilities) => {
+  const total = probabilities.reduce((sum, each) => sum + each, 0) || 1;
+  const exact = probabilities.map((each) => (each / total) * 1000);
+  const parts = exact.map(Math.floor);
+  const order = exact.map((_, i) => i).sort((a, b) => (exact[b] - parts[b]) - (exact[a] - parts[a]));
+  const missing = Math.round(1000 - parts.reduce((sum, each) => sum + each, 0));
+  for (const i of order.slice(0, missing)) parts[i] += 1;
+  return parts.map((part, i) => (part === 0 && probabilities[i] > 0 ? "< 0.1" : part === 1000 ? "100" : (part / 10).toFixed(1)));
+};
+
+privroute.showFacts = (drawing) => {
+  const { count, several } = privroute.words;
+  document.getElementById("facts").textContent = [
+    several(drawing.nodes.zone.length, "zone"), several(drawing.links.tail.length, "link"),
+    several(drawing.pairs, "pair"), several(drawing.routes, "route"),
+    ...(drawing.vehicles_per_h === null ? [] : [`${count(drawing.vehicles_per_h)} vehicles an hour`]),
+  ].join("  ·  ");
+};
+
+privroute.showStart = (sheet, drawing, choose) => {
+  const { element, words } = privroute;
+  const [origin, destination] = drawing.example.map(String);
+  const numbers = [
+    ["Pairs with routes", words.count(drawing.pairs)],
+    ["Routes for a pair", (drawing.routes / Math.max(drawing.pairs, 1)).toFixed(2)],
+    ...(drawing.vehicles_per_h === null ? [] : [["Vehicles an hour", words.count(drawing.vehicles_per_h)]]),
+    ...(drawing.coloured_by === "volume_over_capacity"
+      ? [["Links over capacity", words.count(drawing.links.value.filter((value) => value === null || value > 1).length)]]
+      : []),
+  ];
+  sheet.replaceChildren(
+    element("h2", {}, "Where to?"),
+    element("p", { class: "soft" },
+      "Choose two zones on the map, or type their labels. The policy spreads the trips of a pair over routes so that everybody together loses as little time as possible."),
+    ...(drawing.pairs
+      ? [element("p", {}, "For example ",
+          element("button", { type: "button", class: "text-button", id: "example", onclick: () => choose(origin, destination) }, `${origin} → ${destination}`))]
+      : []),
+    ...(drawing.embedded_pairs !== undefined && drawing.embedded_pairs < drawing.pairs
+      ? [element("p", { class: "soft" }, `This file has the routes of ${words.count(drawing.embedded_pairs)} of ${words.count(drawing.pairs)} pairs, those with the largest demand.`)]
+      : []),
+    element("dl", { class: "numbers" }, ...numbers.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))),
+  );
+};
+
+privroute.showProblem = (sheet, title, sentence) => {
+  sheet.replaceChildren(privroute.element("h2", {}, title), privroute.element("p", { class: "soft" }, sentence));
+};
+
+privroute.showRoutes = (sheet, drawing, found, listeners) => {
+  const { element, words } = privroute;
+  const { origin, destination, routes } = found;
+  const shares = privroute.percentages(routes.map((route) => route.probability));
+  const longest = Math.max(...routes.map((route) => route.duration ?? 0), 1e-9);
+  const busy = drawing.coloured_by === "volume_over_capacity";
+  const mean = routes.reduce((sum, route) => sum + route.probability * route.duration, 0);
+  const choices = routes.map((route, i) => {
+    const colour = `route-${i % 6}`;
+    const details = [words.kilometres(route.distance), words.several(route.links.length, "link"),
+      busy ? `${words.minutes(route.duration_free_flow)} on empty roads` : null].filter(Boolean).join(" · ");
+    const said = `Route ${i + 1}: ${shares[i]} %, ${words.minutes(route.duration)}, ${details}, by ${route.nodes.join(", ")}`;
+    return element("li", {}, element("button", {
+      type: "button", class: "choice", colour, "aria-pressed": "false", "aria-label": said,
+      "data-probability": route.probability, onclick: () => listeners.press(i),
+      onpointerenter: () => listeners.look(i), onpointerleave: () => listeners.look(null),
+    },
+    element("span", { class: "measure" },
+      element("span", { class: "badge" }, String(i + 1)), element("strong", { class: "share" }, `${shares[i]} %`),
+      element("span", { class: "track" }, element("span", { class: "fill", width: `${route.probability * 100}%` }))),
+    element("span", { class: "measure" },
+      element("span"), element("span", { class: "minutes" }, words.minutes(route.duration)),
+      element("span", { class: "track thin" },
+        element("span", { class: "fill", width: `${((route.duration ?? 0) / longest) * 100}%` },
+          element("span", { class: "empty", width: `${(route.duration_free_flow / route.duration) * 100}%` })))),
+    element("span", { class: "via" }, details),
+    element("span", { class: "via" }, `via ${privroute.via(route.nodes)}`)));
+  });
+  sheet.replaceChildren(
+    element("h2", { id: "routes-title" }, `${origin} → ${destination}`),
+    element("p", { class: "soft" }, routes.length === 1
+      ? `Every trip takes the same route, ${words.minutes(mean)}${busy ? " at the released demand" : " on empty roads"}.`
+      : `Trips are spread over ${routes.length} routes, ${words.minutes(mean)} on average${busy ? " at the released demand" : " on empty roads"}.`),
+    element("ul", { class: "choices", "aria-label": "Routes, the most probable first" }, ...choices),
+    element("button", { type: "button", class: "action", id: "sample", onclick: listeners.sample }, "Sample a route"),
+    element("p", { class: "drawn-count", id: "drawn-count" }),
+  );
+};
+
+privroute.via = (nodes) => {
+  const inner = nodes.slice(1, -1);
+  if (!inner.length) return "the direct link";
+  return inner.length <= 9 ? inner.join(", ") : `${inner.slice(0, 4).join(", ")} … ${inner.slice(-4).join(", ")}`;
+};
+
+privroute.showGuarantee = (sheet, drawing) => {
+  const { element } = privroute;
+  const { words, certificate } = drawing;
+  const section = (title, sentences, kind = "") => sentences.length
+    ? [element("h3", {}, title), element("ul", { class: `says ${kind}` }, ...sentences.map((sentence) => element("li", {}, sentence)))]
+    : [];
+  const stamp = element("p", { class: certificate.private ? "stamp" : "stamp bad" }, words.verdict);
+  sheet.replaceChildren(
+    element("h2", {}, "What this release protects"), stamp,
+    ...section("Protected", words.protected, "yes"),
+    ...section("From whom", words.from_whom),
+    ...section("How strongly", words.strength),
+    ...section("Not protected", words.not_protected, "no"),
+    ...section("How it was made", words.made),
+  );
+};
+
+privroute.showLinks = (sheet, drawing) => {
+  const { element, words } = privroute;
+  const { links, nodes } = drawing;
+  const busy = drawing.coloured_by === "volume_over_capacity";
+  const breaks = privroute.breaksFor(drawing);
+  const value = (i) => links.value[i] ?? Infinity;
+  const order = links.value.map((_, i) => i).sort((a, b) => value(b) - value(a)).slice(0, 20);
+  const rows = order.map((i) => element("tr", {},
+    element("td", {}, element("span", { class: "swatch", colour: `class-${privroute.classOf(links.value[i], breaks)}` }),
+      `${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`),
+    ...(busy
+      ? [element("td", {}, words.count(links.volume_per_h[i])), element("td", {}, words.count(links.capacity_per_h[i])),
+        element("td", {}, links.value[i] === null ? "–" : links.value[i].toFixed(2))]
+      : [element("td", {}, words.count(links.value[i]))])));
+  const columns = busy ? ["Link", "Vehicles / h", "Capacity / h", "Ratio"] : ["Link", "Pairs"];
+  sheet.replaceChildren(
+    element("h2", {}, busy ? "Fullest links" : "Most used links"),
+    element("table", {},
+      element("caption", {}, busy ? "Expected when the released demand follows the policy." : "How many pairs have a route over a link."),
+      element("thead", {}, element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)))),
+      element("tbody", {}, ...rows)),
+  );
+};
+
+privroute.showLegend = (place, drawing) => {
+  const { element } = privroute;
+  const busy = drawing.coloured_by === "volume_over_capacity";
+  const breaks = privroute.breaksFor(drawing);
+  const short = (value) => (value >= 10000 ? `${Math.round(value / 1000)}k` : value >= 1000 ? `${(value / 1000).toFixed(1)}k` : String(value));
+  const steps = [...Array(breaks.length + 1).keys()].map((i) =>
+    element("li", { colour: `class-${i}` }, element("span", {}, i ? short(breaks[i - 1]) : "")));
+  place.replaceChildren(
+    element("p", {}, busy ? "Expected volume / capacity" : "Pairs that use a link"),
+    element("ol", { class: "scale", "aria-label": `Colours change at ${breaks.join(", ")}` }, ...steps),
+    ...(drawing.nodes.computed
+      ? [element("small", {}, "The network has no coordinates: the layout is computed from its links.")]
+      : []),
+  );
+};
+
+privroute.tabs = () => {
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  const open = (tab, focus = false) => {
+    for (const each of tabs) {
+      each.setAttribute("aria-selected", String(each === tab));
+      each.tabIndex = each === tab ? 0 : -1;
+      document.getElementById(each.getAttribute("aria-controls")).hidden = each !== tab;
+    }
+    if (focus) tab.focus();
+  };
+  tabs.forEach((tab, i) => {
+    tab.addEventListener("click", () => open(tab));
+    tab.addEventListener("keydown", (event) => {
+      const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      open(tabs[(to + tabs.length) % tabs.length], true);
+    });
+  });
+  return (name) => open(document.getElementById(`tab-${name}`));
+};

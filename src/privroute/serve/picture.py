@@ -1,0 +1,137 @@
+"""What the page and the report show of a release: the network with its colours, and the certificate in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privroute.release.explanation import explain
+from privroute.serve.answers import LinkTimes, exact_label
+from privroute.serve.layout import drawing_points
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from privroute.network.demand import Demand
+    from privroute.network.labels import Label
+    from privroute.policy.routing_policy import RoutingPolicy
+    from privroute.release.release import Release
+
+__all__ = ["Picture", "pairs_using"]
+
+_MIN_PER_H = 60.0
+_SECONDS_PER_MIN = 60.0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A release as it is drawn.
+
+    release : what is shown
+    """
+
+    release: Release
+
+    @cached_property
+    def flow_per_min(self) -> NDArray[np.float64] | None:
+        """(links,) expected flow, where a demand was released."""
+        demand = self.release.demand
+        return None if demand is None else self.release.policy.link_flow(demand)
+
+    @cached_property
+    def times(self) -> LinkTimes:
+        """Times at that flow, or on empty roads."""
+        return LinkTimes.of(self.release, self.flow_per_min)
+
+    @cached_property
+    def points(self) -> NDArray[np.float64]:
+        """(nodes, 2) where nodes are drawn."""
+        return drawing_points(self.release.network)
+
+    @cached_property
+    def link_columns(self) -> dict[str, NDArray[Any]]:
+        """What colours the links: expected flows where a demand was released, otherwise how many pairs use them."""
+        if self.flow_per_min is None:
+            return {"pairs_using": pairs_using(self.release.policy)}
+        return {
+            "volume_per_h": self.flow_per_min * _MIN_PER_H,
+            "volume_over_capacity": self.flow_per_min / self.release.network.capacity_per_min,
+            "expected_min": self.times.duration_s / _SECONDS_PER_MIN,
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for the page's scripts."""
+        network, policy, demand = self.release.network, self.release.policy, self.release.demand
+        certificate, times, columns = self.release.certificate, self.times, self.link_columns
+        coloured_by = "volume_over_capacity" if "volume_over_capacity" in columns else "pairs_using"
+        return {
+            "nodes": {
+                "label": [exact_label(label) for label in network.node_labels],
+                "x": _short(self.points[:, 0], 2),
+                "y": _short(self.points[:, 1], 2),
+                "zone": network.zones.tolist(),
+                "zone_per_h": None
+                if demand is None
+                else _short(_trip_ends_per_h(demand, network.nodes)[network.zones], 1),
+                "computed": network.coordinates is None,
+            },
+            "links": {
+                "label": [exact_label(label) for label in network.link_labels],
+                "tail": network.tail.tolist(),
+                "head": network.head.tolist(),
+                "connector": np.flatnonzero(
+                    network.no_through[network.tail] | network.no_through[network.head]
+                ).tolist(),
+                "duration": _short(times.duration_s, 2),
+                "duration_free_flow": _short(times.free_flow_s, 2),
+                "distance": None if times.length_m is None else _short(times.length_m, 1),
+                "capacity_per_h": _short(network.capacity_per_min * _MIN_PER_H, 1),
+                "volume_per_h": _short(columns["volume_per_h"], 1) if "volume_per_h" in columns else None,
+                "value": _short(columns[coloured_by], 4),
+            },
+            "coloured_by": coloured_by,
+            "pairs": len(policy.pairs),
+            "routes": int(np.count_nonzero(policy.probability)),
+            "vehicles_per_h": None if demand is None else round(demand.total_per_min * _MIN_PER_H, 1),
+            "example": [exact_label(label) for label in self.example_labels()],
+            "certificate": certificate.as_dict(),
+            "words": explain(certificate).as_dict(),
+        }
+
+    def example_labels(self) -> list[Label]:
+        """The ends of a pair whose trips are spread most: its likeliest route is the least likely."""
+        policy = self.release.policy
+        if not len(policy.pairs):
+            return list(policy.network.node_labels[:2])
+        pair = int(np.argmin(np.maximum.reduceat(policy.probability, policy.pair_start[:-1])))
+        return [policy.network.node_labels[ends[pair]] for ends in (policy.pairs.origin, policy.pairs.destination)]
+
+
+def pairs_using(policy: RoutingPolicy) -> NDArray[np.int64]:
+    """(links,) how many pairs have a route over each link."""
+    per_path = np.diff(policy.path_start) * (policy.probability > 0)
+    used = np.repeat(policy.probability > 0, np.diff(policy.path_start))
+    path_of_entry = np.repeat(np.arange(per_path.size), per_path)
+    pair_of_path = np.repeat(np.arange(len(policy.pairs)), np.diff(policy.pair_start))
+    links, pair = policy.links[used], pair_of_path[path_of_entry]
+    # routes of one pair may share a link, which counts once; most pairs have one route and need no such care
+    several = (np.diff(policy.pair_start) > 1)[pair]
+    once = np.unique(pair[several] * policy.network.links + links[several]) % policy.network.links
+    return np.bincount(links[~several], minlength=policy.network.links) + np.bincount(
+        once, minlength=policy.network.links
+    )
+
+
+def _trip_ends_per_h(demand: Demand, nodes: int) -> NDArray[np.float64]:
+    """(nodes,) vehicles an hour that start or end at each node."""
+    ends = (demand.pairs.origin, demand.pairs.destination)
+    return np.asarray(_MIN_PER_H * sum(np.bincount(each, demand.rate_per_min, nodes) for each in ends))
+
+
+def _short(values: NDArray[np.float64], decimals: int) -> list[float | None]:
+    """Rounded numbers; None where there is no finite one."""
+    rounded = np.round(values.astype(float), decimals)
+    return [value if np.isfinite(value) else None for value in rounded.tolist()]

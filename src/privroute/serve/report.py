@@ -1,0 +1,118 @@
+"""The page as one file: the same scripts and the same picture, with the routes packed into it.
+
+Routes go in as plain arrays, compressed and written as text: a few megabytes for Chicago Sketch with its 149,382 pairs.
+Where a policy is so large that the file would be a burden, the pairs with the largest demand are kept and the page says
+how many.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from privroute.serve.ordered import ordered_paths
+from privroute.serve.page_files import page_text
+from privroute.serve.picture import Picture
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from privroute.policy.routing_policy import RoutingPolicy
+    from privroute.release.release import Release
+
+__all__ = ["MOST_LINKS", "report_html"]
+
+MOST_LINKS = 20_000_000  # links of all routes together: some 10 MB of text
+_TAG = re.compile(
+    r'<link rel="stylesheet" href="page/(?P<style>[a-z.]+)">|<script src="page/(?P<script>[a-z.]+)"></script>'
+)
+
+
+def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
+    """Return one HTML file that needs nothing else, shows the release and asks nobody for anything.
+
+    most_links : of all embedded routes together; pairs beyond are left out, those with the smallest demand first
+    """
+    policy = release.policy
+    pairs = _kept_pairs(release, most_links)
+    columns = _columns(policy, pairs)
+    drawing = Picture(release).as_dict() | {"embedded": _places(columns), "embedded_pairs": int(pairs.size)}
+    packed = base64.b64encode(gzip.compress(b"".join(array.tobytes() for array in columns.values()), 9, mtime=0))
+    icon = f"data:image/svg+xml;base64,{base64.b64encode(page_text('icon.svg')).decode()}"
+    page = page_text("index.html").decode().replace("page/icon.svg", icon)
+    page = page.replace('<a class="plain-link" id="api-link" href="docs">API</a>\n', "")
+    page = re.sub(
+        r"<noscript>.*</noscript>", "<noscript><p class='banner'>This file needs JavaScript.</p></noscript>", page
+    )
+    data = (
+        f'<script type="application/json" id="embedded-drawing">{_in_script(orjson.dumps(drawing))}</script>\n'
+        f'  <script type="application/octet-stream" id="embedded-routes">{packed.decode()}</script>\n  '
+    )
+    hashes: dict[str, list[str]] = {"script": [], "style": []}
+
+    def inlined(found: re.Match[str]) -> str:
+        kind = "style" if found["style"] else "script"
+        text = page_text(found[kind]).decode()
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        hashes[kind].append(f"'sha256-{digest}'")
+        return f"<{kind}>{text}</{kind}>"
+
+    before, _, after = page.partition("<script src=")
+    page = _TAG.sub(inlined, f"{before}{data}<script src={after}")
+    scripts, styles = (" ".join(hashes[kind]) for kind in ("script", "style"))
+    rule = f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:"
+    meta = f'<meta charset="utf-8">\n  <meta http-equiv="Content-Security-Policy" content="{rule}">'
+    return page.replace('<meta charset="utf-8">', meta, 1)
+
+
+def _kept_pairs(release: Release, most_links: int) -> NDArray[np.int64]:
+    policy = release.policy
+    size = policy.path_start[policy.pair_start[1:]] - policy.path_start[policy.pair_start[:-1]]
+    order = np.arange(len(policy.pairs))
+    if release.demand is not None:
+        order = np.argsort(-release.demand.rate_per_min, kind="stable")
+    return np.sort(order[np.cumsum(size[order]) <= most_links])
+
+
+def _columns(policy: RoutingPolicy, pairs: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Arrays of pairs, their routes (the most probable first) and the routes' links, largest item size first."""
+    keep = np.zeros(len(policy.pairs), bool)
+    keep[pairs] = True
+    ordered = ordered_paths(policy)
+    paths = ordered.paths[keep[ordered.pair]]
+    start, links = policy.path_links(paths)
+    arrays: dict[str, NDArray[Any]] = {
+        "probability": policy.probability[paths],
+        "origin": policy.pairs.origin[pairs],
+        "destination": policy.pairs.destination[pairs],
+        "routes_of_pair": np.diff(ordered.start)[pairs],
+        "links_of_route": np.diff(start),
+        "link": links,
+    }
+    typed = {name: _smallest(array) for name, array in arrays.items()}
+    return dict(sorted(typed.items(), key=lambda item: -item[1].dtype.itemsize))  # so that each begins aligned
+
+
+def _smallest(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind == "f":
+        return array.astype("<f8")
+    return array.astype("<u2" if array.max(initial=0) < 2**16 else "<u4")
+
+
+def _places(columns: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
+    at, places = 0, []
+    for name, array in columns.items():
+        places.append({"name": name, "kind": array.dtype.str[1:], "at": at, "count": array.size})
+        at += array.nbytes
+    return places
+
+
+def _in_script(text: bytes) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return text.decode().replace("<", "\\u003c")

@@ -1,0 +1,127 @@
+"""What the service's answers look like, for its OpenAPI description."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from privroute.serve.pair_index import MOST_PAIRS
+
+__all__ = [
+    "ENDS",
+    "LARGEST_SEED",
+    "RELEASE",
+    "SEED",
+    "Answer",
+    "Batch",
+    "BatchRequest",
+    "CertificateAnswer",
+    "FeatureCollection",
+    "Health",
+    "Problem",
+]
+
+LARGEST_SEED = 2**53 - 1  # what every JSON reader keeps exactly
+_LARGEST_LABEL = 10**18 - 1
+Label = Annotated[int, Field(ge=-_LARGEST_LABEL, le=_LARGEST_LABEL)] | str
+
+
+class Route(BaseModel):
+    """One way from origin to destination."""
+
+    probability: float = Field(description="How often the policy takes this route.", ge=0, le=1)
+    duration: float | None = Field(
+        description="Seconds, at the released demand where there is one, otherwise on empty roads."
+    )
+    duration_free_flow: float | None = Field(description="Seconds on empty roads.")
+    distance: float | None = Field(description="Metres; null where the network has no lengths.")
+    weight: float | None = Field(description="What the policy makes small; `weight_name` says what it is.")
+    nodes: list[Label] = Field(
+        description="Nodes from origin to destination; whole numbers that JSON readers would round are texts."
+    )
+    links: list[Label] = Field(description="Links in driving order.")
+
+
+class Routes(BaseModel):
+    """Routes of a pair, the most probable first."""
+
+    routes: list[Route]
+
+
+class Answer(Routes):
+    """Routes of one pair."""
+
+    code: Literal["Ok"]
+    release: str = Field(description="Names the release; pass it as `release` for answers that may be kept for ever.")
+    weight_name: Literal["marginal_duration", "duration"] = Field(
+        description="`marginal_duration`: seconds that one more vehicle costs all together, at the released demand."
+    )
+
+
+class Batch(BaseModel):
+    """Routes of many pairs, in the order asked."""
+
+    code: Literal["Ok"]
+    release: str
+    weight_name: Literal["marginal_duration", "duration"]
+    answers: list[Routes]
+
+
+class BatchRequest(BaseModel):
+    """Pairs of labels."""
+
+    model_config = ConfigDict(extra="forbid")
+    pairs: list[tuple[Label, Label]] = Field(max_length=MOST_PAIRS, description="[origin, destination] of each pair.")
+    sample: bool = Field(default=False, description="Draw one route for each pair instead of giving all.")
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] | None = Field(
+        default=None, description="With `sample`: the same seed gives the same draws."
+    )
+
+
+class CertificateAnswer(BaseModel):
+    """The certificate, and what it means."""
+
+    release: str
+    private: bool
+    certificate: dict[str, Any]
+    words: dict[str, Any] = Field(description="The certificate in sentences: what it protects and what it does not.")
+
+
+class FeatureCollection(BaseModel):
+    """GeoJSON."""
+
+    type: Literal["FeatureCollection"]
+    features: list[dict[str, Any]]
+    computed_layout: bool = Field(description="True where the network has no coordinates and a layout was computed.")
+
+
+class Health(BaseModel):
+    """The server is there."""
+
+    status: Literal["ok"]
+    release: str
+    version: str
+    pairs: int
+
+
+class Problem(BaseModel):
+    """Why there is no answer."""
+
+    code: str
+    message: str = Field(description="A sentence.")
+
+
+def _parameter(name: str, description: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": required, "schema": schema, "description": description}
+
+
+# parameters of addresses that read their query by hand
+ENDS = [
+    _parameter("origin", "Label of the node where the trip starts.", required=True, type="string"),
+    _parameter("destination", "Label of the node where it ends.", required=True, type="string"),
+]
+RELEASE = _parameter(
+    "release", "The release that is meant; another one is refused, and the answer may be kept.", type="string"
+)
+SEED = _parameter("seed", "The same seed gives the same draw.", type="integer", minimum=0, maximum=LARGEST_SEED)

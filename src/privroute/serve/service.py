@@ -1,0 +1,127 @@
+"""A release made ready to answer: everything that the addresses of the service hand out."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+from starlette.exceptions import HTTPException
+
+from privroute.errors import InputError, PolicyError
+from privroute.network.geojson import feature_collection
+from privroute.release.explanation import explain
+from privroute.serve.answers import RouteTexts
+from privroute.serve.caching import JSON, Document, Plain, Tagged, release_id
+from privroute.serve.page_files import PAGE_FILES, page_text
+from privroute.serve.pair_index import PairIndex, whole
+from privroute.serve.picture import Picture
+from privroute.serve.schemas import LARGEST_SEED
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from privroute.release.release import Release
+
+__all__ = ["FRESH", "GEOJSON", "Service"]
+
+GEOJSON = "application/geo+json"
+FRESH = [(b"cache-control", b"no-store"), (b"content-type", JSON.encode())]
+_LARGEST_ANSWER = 512 * 2**20
+_BATCHES_AT_ONCE = 4  # answers stand in memory while they are sent
+
+
+class Service:
+    """A release, made ready to answer."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.picture = Picture(release)
+        self.index = PairIndex(release.policy)
+        self.texts = RouteTexts(release, self.picture.times)
+        self.files = {name: Document(page_text(name), kind) for name, kind in PAGE_FILES.items()}
+        self.id = release_id(release, more=[file.body for file in self.files.values()])
+        self.tagged = Tagged(self.id)
+        weight = "duration" if release.demand is None else "marginal_duration"
+        self.opening = f'{{"code":"Ok","release":"{self.id}","weight_name":"{weight}",'.encode()
+        self.turns = asyncio.Semaphore(_BATCHES_AT_ONCE)
+
+    def pinned(self, wanted: str | None) -> bool:
+        """Whether the address names this release; an address that names another one is refused."""
+        if wanted is not None and wanted != self.id:
+            raise PolicyError(f"this server has release {self.id}, not the one asked for")
+        return wanted is not None
+
+    def routes(self, origin: str, destination: str) -> bytes:
+        """All routes of a pair."""
+        return self.opening + self.texts.of_pair(self.index.pair(origin, destination))[1:]
+
+    def sample(self, origin: str, destination: str, seed: int | None) -> bytes:
+        """One route of a pair, drawn."""
+        pair = self.index.pair(origin, destination)
+        path = int(self.release.policy.sample_paths(np.array([pair]), seed=seed)[0])
+        return self.opening + self.texts.of_path(path)[1:]
+
+    def batch(self, body: bytes) -> Response:
+        """Routes of the pairs that a body names, all or one drawn for each."""
+        pairs, sample, seed = _batch_question(body)
+        positions = self.index.pairs(pairs)
+        if self.texts.size_of_pairs(positions) > _LARGEST_ANSWER:
+            raise HTTPException(413, "the answer would be too large; ask for fewer pairs at once")
+        answers: bytes | memoryview
+        if sample:
+            answers = self.texts.of_paths(self.release.policy.sample_paths(positions, seed=seed))
+        else:
+            answers = self.texts.of_pairs(positions)
+        return Plain(FRESH, self.opening + b'"answers":[', answers, b"]}")
+
+    @lru_cache(maxsize=1)  # noqa: B019 - a service lives as long as the process
+    def network(self) -> Document:
+        """The network as GeoJSON."""
+        network, picture = self.release.network, self.picture
+        points = picture.points if network.coordinates is None else network.coordinates
+        columns = {
+            name: [value if np.isfinite(value) else None for value in values.tolist()]
+            for name, values in picture.link_columns.items()
+        }
+        found = feature_collection(network, points, columns)
+        return Document(orjson.dumps({**found, "computed_layout": network.coordinates is None}), GEOJSON)
+
+    @lru_cache(maxsize=1)  # noqa: B019
+    def drawing(self) -> Document:
+        """What the page draws."""
+        return Document(orjson.dumps({"release": self.id, **self.picture.as_dict()}), JSON)
+
+    @lru_cache(maxsize=1)  # noqa: B019
+    def certificate(self) -> Document:
+        """The certificate, and what it means."""
+        certificate = self.release.certificate
+        words = explain(certificate).as_dict()
+        found = {
+            "release": self.id,
+            "private": certificate.private,
+            "certificate": certificate.as_dict(),
+            "words": words,
+        }
+        return Document(orjson.dumps(found), JSON)
+
+
+def _batch_question(body: bytes) -> tuple[object, bool, int | None]:
+    """Read pairs, sample and seed; by hand, since a hundred thousand pairs should not wait for a general validator."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise InputError('the body is not JSON; send an object like {"pairs": [[1, 20]]}') from None
+    if not isinstance(found, dict) or "pairs" not in found:
+        raise InputError('the body has no pairs; send an object like {"pairs": [[1, 20]]}')
+    unknown = set(found) - {"pairs", "sample", "seed"}
+    if unknown:
+        raise InputError("the body has entries other than pairs, sample and seed")
+    sample, seed = found.get("sample", False), whole(found.get("seed"))
+    if not isinstance(sample, bool):
+        raise InputError("sample is neither true nor false")
+    if seed is not None and (type(seed) is not int or not 0 <= seed <= LARGEST_SEED):
+        raise InputError(f"seed is not a whole number from 0 to {LARGEST_SEED}")
+    return found["pairs"], sample, seed

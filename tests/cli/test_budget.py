@@ -1,0 +1,157 @@
+"""`privroute budget`, and releases charged from the command line."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.command import refused, run
+from tests.cli.conftest import FIRST, LAST
+
+import privroute as pr
+from privroute.cli.terminal import share
+from privroute.privacy import ledger_file
+from privroute.privacy.calibration import gaussian_rho, gaussian_scale
+from privroute.privacy.scope import Scope
+
+PROMISE = ("--epsilon", "0.1", "--delta", "1e-6")
+LEARN = ("learn", "--network", "sioux-falls", *PROMISE)
+
+
+def init(path: Path, *more: object) -> None:
+    done = run("budget", "init", path, "--dataset", "city-2026", "--epsilon", 1, "--delta", "1e-6", *more)
+    assert done.code == 0, done.err
+
+
+def shown(path: Path, command: str = "show") -> dict[str, Any]:
+    done = run("budget", command, path, "--json")
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)["datasets"][0]
+    return found
+
+
+def test_releases_are_charged_shown_and_refused(daily_csv: Path, tmp_path: Path) -> None:
+    ledger, place = tmp_path / "city.ledger", tmp_path / "out"
+    init(ledger)
+    dates = ("--from", FIRST, "--to", LAST)
+    done = run(*LEARN, "--history", daily_csv, *dates, "--ledger", ledger, "--dataset", "city-2026", "--out", place)
+    assert done.code == 0, done.err
+    assert "entry 1 of the ledger of city-2026" in done.text
+    assert pr.load_release(place).certificate.budget["dataset"] == "city-2026"  # type: ignore[index]
+    assert "entry 1 of the ledger of city-2026" in run("inspect", place).text
+    text = run("budget", "show", ledger).text
+    assert "0.1 of 1 spent" in text
+    assert "█" in text
+    assert f"{FIRST} to {LAST}" in text
+    history = shown(ledger, "history")["charges"]
+    assert [(one["entry"], one["status"], one["folders"]) for one in history] == [(1, "released", [str(place)])]
+    assert str(FIRST) in run("budget", "history", ledger, width=200).text
+    stronger = ("--epsilon", "0.999", "--history", daily_csv, *dates, "--ledger", ledger, "--out", tmp_path / "two")
+    problem = refused(*LEARN, *stronger)
+    assert "would fit" in problem
+    assert "Nothing was charged" in problem
+    assert not (tmp_path / "two").exists()
+    assert shown(ledger)["releases"] == 1
+
+
+def test_daily_learning_charges_the_newest_day_only(daily_csv: Path, tmp_path: Path) -> None:
+    ledger, noisy = tmp_path / "city.ledger", tmp_path / "days"
+    done = run("budget", "init", ledger, "--dataset", "city", *PROMISE)
+    assert done.code == 0, done.err
+    days = [dt.date.fromisoformat(FIRST) + dt.timedelta(days=number) for number in range(4)]
+    daily = (*LEARN, "--history", daily_csv, "--mechanism", "daily", "--ledger", ledger, "--stream", noisy)
+    for day in days[:2]:
+        done = run(*daily, "--window", 7, "--from", day, "--to", day, "--out", tmp_path / f"{day}")
+        assert done.code == 0, done.err
+    assert run(*daily, "--from", days[2], "--to", days[3], "--out", tmp_path / "both").code == 0
+    assert shown(ledger)["releases"] == 4
+    assert shown(ledger)["spent_epsilon"] == pytest.approx(0.1, rel=1e-6)
+    certificate = pr.load_release(tmp_path / "both").certificate
+    assert (certificate.days, certificate.first_date, certificate.last_date) == (4, FIRST, LAST)
+    again = refused(*daily, "--from", days[1], "--to", days[1], "--out", tmp_path / "again")
+    assert "was added before" in again
+    without = run(
+        *LEARN, "--history", daily_csv, "--mechanism", "daily", "--from", FIRST, "--to", FIRST, "--out", noisy
+    )
+    assert without.code == 1
+
+
+def test_a_year_of_daily_releases_is_one_row_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The epsilon of every day is that of one release; two weeks with a second release stand out."""
+    # durability is not what this is about
+    monkeypatch.setattr(ledger_file, "_configure", lambda file: file.execute("PRAGMA synchronous = OFF"))
+    ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", pr.Approval(1.0, 1e-6))
+    daily, extra = (pr.Guarantee(epsilon, 1e-6) for epsilon in (0.1, 0.3))
+    rho, more = (gaussian_rho(gaussian_scale(one.epsilon, 1e-6, 1.0), 1.0) for one in (daily, extra))
+    days = [dt.date(2026, 1, 1) + dt.timedelta(days=number) for number in range(365)]
+    for day in days:
+        ledger.charge(Scope.of_days([day], begins_s=7 * 3600, length_s=3600), daily, rho, "daily")
+    ledger.charge(Scope.of_days(days[100:114], begins_s=7 * 3600, length_s=1800), extra, more, "counts")
+    found = shown(ledger.path)
+    assert found["releases"] == found["without_release"] == 366
+    assert [(row["first"], row["last"]) for row in found["days"]] == [
+        ("2026-01-01", "2026-04-10"),
+        ("2026-04-11", "2026-04-24"),
+        ("2026-04-25", "2026-12-31"),
+    ]
+    epsilons = [row["spent_epsilon"] for row in found["days"]]
+    assert epsilons[0] == epsilons[2] == pytest.approx(0.1, rel=1e-6)
+    assert 0.3 < epsilons[1] < 0.4
+    assert found["spent_epsilon"] == epsilons[1]
+    done = run("budget", "show", ledger.path)
+    assert "2026-01-01 to 2026-04-10" in done.text
+    assert "366 releases charged" in done.text
+    assert "366 of them have no release" in done.text
+
+
+def test_a_budget_for_users_adds_every_release(tmp_path: Path) -> None:
+    init(tmp_path / "l", "--unit", "user", "--tz", "Europe/Zurich")
+    assert "Every release adds to the sum" in run("budget", "show", tmp_path / "l").text
+    found = shown(tmp_path / "l")
+    assert found["approved"]["time_zone"] == "Europe/Zurich"
+    assert found["days"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--epsilon", 0, "--delta", "1e-6"), "epsilon is 0.0"),
+        (("--epsilon", 1, "--delta", 1), "delta is 1.0"),
+        (("--epsilon", 1, "--delta", "1e-6", "--unit", "person"), "known: request, user, user-day"),
+        (("--epsilon", 1, "--delta", "1e-6", "--tz", "Nowhere"), "--tz is 'Nowhere'"),
+        (("--epsilon", 1, "--delta", "1e-6", "--kept-requests", 5), "--kept-requests and --kept-per-pair belong"),
+    ],
+)
+def test_approvals_that_mean_nothing_are_refused(tmp_path: Path, options: tuple[object, ...], message: str) -> None:
+    assert message in refused("budget", "init", tmp_path / "l", "--dataset", "city", *options)
+    assert not (tmp_path / "l").exists()
+
+
+def test_ledgers_are_checked_before_the_private_file_is_opened(tmp_path: Path) -> None:
+    init(tmp_path / "l")
+    private = ("--history", tmp_path / "never-opened.csv", "--from", FIRST, "--to", LAST, "--out", tmp_path / "out")
+    for options, message in (
+        (("--ledger", tmp_path / "none"), "there is no such ledger"),
+        (("--ledger", tmp_path), "is a folder"),
+        (("--ledger", tmp_path / "l", "--dataset", "town"), "there is no data set 'town'"),
+        (("--dataset", "city-2026"), "--dataset names a data set of --ledger"),
+        (("--stream", tmp_path / "s"), "--stream belongs to --mechanism daily"),
+        (("--half-life", 3), "--half-life belongs to --mechanism daily"),
+        (("--mechanism", "daily", "--half-life", 0), "--half-life is 0.0"),
+    ):
+        text = refused(*LEARN, *private, *options)
+        assert message in text
+        assert "never-opened" not in text
+
+
+def test_an_empty_ledger_and_bars_at_their_ends(tmp_path: Path) -> None:
+    init(tmp_path / "l")
+    assert "0 of 1 spent" in run("budget", "show", tmp_path / "l").text
+    assert run("budget", "history", tmp_path / "l").code == 0
+    assert "there already" in refused(
+        "budget", "init", tmp_path / "l", "--dataset", "city-2026", "--epsilon", 5, "--delta", "1e-6"
+    )
+    assert [share(value, width=4).count("█") for value in (0.0, 1e-9, 0.5, 0.99, 1.0, 2.0)] == [0, 1, 2, 3, 4, 4]

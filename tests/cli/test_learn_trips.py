@@ -1,0 +1,118 @@
+"""`privroute learn --trips`: from files to a release, with everything public checked first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.cli.command import refused, run
+
+import privroute as pr
+
+MARK = "mark-8271"
+BASE = ("learn", "--network", "sioux-falls", "--from", "2026-03-02", "--to", "2026-03-15")
+PROMISE = ("--epsilon", "1", "--delta", "1e-6")
+PERIOD = ("--period", "07:00-08:00")
+
+
+@pytest.fixture(scope="module")
+def trips(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two files; some rows cannot be used."""
+    place = tmp_path_factory.mktemp("trips")
+    chance = np.random.default_rng(1)
+    size = 3000
+    for file in range(2):
+        moments = np.datetime64("2026-03-02T06:00", "s") + chance.integers(0, 14 * 86_400, size).astype(
+            "timedelta64[s]"
+        )
+        columns = {
+            "rider": chance.integers(0, 50, size),
+            "from_zone": chance.integers(1, 26, size),
+            "to_zone": chance.integers(1, 25, size),
+            "started": moments,
+        }
+        pq.write_table(pa.table(columns), place / f"{file}.parquet")
+    (place / "last.csv").write_text(f"rider,from_zone,to_zone,started\n{MARK},{MARK},2,{MARK}\n")
+    return str(place / "*")
+
+
+COLUMNS = (
+    *("--origin-column", "from_zone", "--destination-column", "to_zone"),
+    *("--departure-column", "started", "--user-column", "rider"),
+)
+
+
+def test_files_of_trips_become_a_private_release(trips: str, tmp_path: Path) -> None:
+    place = ("--diagnostics", tmp_path / "private.json", "--out", tmp_path / "out")
+    done = run(*BASE, *PROMISE, *PERIOD, "--trips", trips, *COLUMNS, "--weekdays", "mon-fri", *place)
+    assert done.code == 0, done.err
+    assert "10 days of 60 minutes" in done.out
+    said = [line for line in done.out.splitlines() if "rows counted" in line]
+    assert len(said) == 1
+    assert said[0].startswith("PRIVATE, do not publish")
+    assert MARK not in done.out + done.err
+    certificate = pr.load_release(tmp_path / "out").certificate
+    assert certificate.private
+    assert (certificate.unit, certificate.days, certificate.data) == ("request", 10, "trips")
+    dropped = json.loads((tmp_path / "private.json").read_text())
+    assert dropped["unreadable_time"] == 1
+    assert dropped["read"] == 6001
+    manifest = (tmp_path / "out" / "release.json").read_text()
+    assert str(dropped["counted"]) not in manifest
+    assert str(dropped["unknown_zone"]) not in manifest or dropped["unknown_zone"] < 100
+
+
+def test_users_are_protected_when_asked(trips: str, tmp_path: Path) -> None:
+    bounds = ("--unit", "user", "--max-requests", 4, "--max-per-pair", 1)
+    done = run(*BASE, *PROMISE, *PERIOD, "--trips", trips, *COLUMNS, *bounds, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "for one user's trips together" in done.text
+    certificate = pr.load_release(tmp_path / "out").certificate
+    assert (certificate.unit, certificate.max_requests, certificate.max_per_pair) == ("user", 4, 1)
+    assert certificate.sensitivity == 2.0
+    shown = run("inspect", tmp_path / "out")
+    assert "all trips of one person together" in shown.text
+    assert "at most 4 trips, at most 1 of them" in shown.text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "--trips needs --period"),
+        (("--period", "7-8"), "period is '7-8'"),
+        ((*PERIOD, "--history", "x.csv"), "--trips comes without --history"),
+        ((*PERIOD, "--period-min", "30"), "without --history and --period-min"),
+        ((*PERIOD, "--unit", "user"), "--unit user needs --max-requests"),
+        ((*PERIOD, "--max-requests", "3"), "--max-requests and --max-per-pair bound users"),
+        ((*PERIOD, "--weekdays", "someday"), "weekdays is 'someday'"),
+        ((*PERIOD, "--tz", "Nowhere"), "tz is 'Nowhere'"),
+        ((*PERIOD, "--epoch-unit", "s"), "pass --tz"),
+        ((*PERIOD, "--mechanism", "daily", "--window", "15"), "--window is 15 days"),
+        ((*PERIOD, "--diagnostics", "out/private.json"), "may not be inside --out"),
+        ((*PERIOD, "--origin-lon-lat", "a", "b", "--network", "braess"), "--network takes"),
+    ],
+)
+def test_what_is_public_is_checked_before_a_trip_file_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = refused(*BASE, *PROMISE, "--trips", "never-opened.csv", "--out", "out", *options)
+    assert message in text
+    assert "never-opened" not in text
+
+
+def test_one_of_the_two_inputs_is_needed(tmp_path: Path) -> None:
+    assert "--trips or --history is missing" in refused(*BASE, *PROMISE, "--out", tmp_path / "out")
+    text = refused(*BASE, *PROMISE, "--history", "x.csv", "--unit", "user", "--out", tmp_path / "out")
+    assert "belong to --trips" in text
+
+
+def test_a_missing_column_is_named_by_its_option(tmp_path: Path) -> None:
+    (tmp_path / "trips.csv").write_text(f"{MARK},b\n1,2\n")
+    text = refused(*BASE, *PROMISE, *PERIOD, "--trips", tmp_path / "trips.csv", "--out", tmp_path / "out")
+    assert "name the column with --departure-column" in text
+    assert MARK not in text

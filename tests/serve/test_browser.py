@@ -1,0 +1,322 @@
+"""The page in a real browser, as people with a mouse, with keys only and with a small screen use it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import privroute as pr
+from privroute.serve.picture import Picture
+from privroute.serve.report import report_html
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A new window; whatever the console complains about fails the test."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    found = context.new_page()
+    complaints: list[str] = []
+    asked: list[str] = []
+    found.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    found.on("pageerror", lambda error: complaints.append(str(error)))
+    found.on("request", lambda request: asked.append(request.url))
+    yield found
+    context.close()
+    assert complaints == []
+    elsewhere = [url for url in asked if not url.startswith(("http://127.0.0.1:", "file://", "data:"))]
+    assert elsewhere == []
+
+
+def script(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.js").read_text(encoding="utf-8")
+
+
+def opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    return page
+
+
+def shares(page: Page) -> list[float]:
+    return [float(text.removesuffix(" %").removeprefix("< ")) for text in page.locator(".share").all_inner_texts()]
+
+
+def painted(page: Page, canvas: str, variable: str) -> int:
+    """How many pixels of a canvas have about the colour of a CSS variable."""
+    return int(
+        page.evaluate(
+            script("painted"),
+            [canvas, variable],
+        )
+    )
+
+
+def click_zone(page: Page, release: pr.Release, label: object) -> None:
+    """Click where the page itself has drawn the zone."""
+    points = Picture(release).points
+    node = release.network.node_labels.index(label)
+    box = page.locator("#overlay").bounding_box()
+    assert box
+    width, height = box["width"], box["height"]
+    span = points.max(axis=0)
+    side, top, bottom = (28, 30, 84) if width < 600 else (72, 56, 112)
+    scale = min((width - 2 * side) / span[0], (height - top - bottom) / span[1])
+    x = (width - scale * span[0]) / 2 + scale * points[node, 0]
+    y = top + (height - top - bottom + scale * span[1]) / 2 - scale * points[node, 1]
+    page.locator("#overlay").click(position={"x": x, "y": y})
+
+
+def test_the_page_loads_with_the_network_coloured_by_expected_load(
+    page: Page, address: str, release: pr.Release
+) -> None:
+    opened(page, address)
+    assert "24 zones" in page.locator("#facts").inner_text()
+    assert "552 pairs" in page.locator("#facts").inner_text()
+    expect(page.locator("#legend")).to_contain_text("Expected volume / capacity")
+    assert release.demand
+    load = pr.volume_over_capacity(release.network, release.policy, release.demand)
+    breaks = [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, float("inf")]
+    for of in range(7):
+        links = ((load >= breaks[of]) & (load < breaks[of + 1])).sum()
+        assert (painted(page, "#network", f"--class-{of}") > 50) == (links > 0)
+    expect(page.locator("#verdict")).to_have_text("Private · ε 0.1")
+
+
+def test_two_clicks_on_the_map_show_the_routes_of_a_pair(page: Page, address: str, release: pr.Release) -> None:
+    opened(page, address)
+    origin, destination = Picture(release).example_labels()
+    click_zone(page, release, origin)
+    expect(page.locator("#origin")).to_have_value(str(origin))
+    click_zone(page, release, destination)
+    expect(page.locator("#routes-title")).to_have_text(f"{origin} → {destination}")
+    routes = release.policy.routes(origin, destination)
+    expect(page.locator(".choice")).to_have_count(len(routes))
+    assert sum(shares(page)) == pytest.approx(100, abs=1e-6)
+    for position in range(min(len(routes), 6)):
+        assert painted(page, "#overlay", f"--route-{position}") > 100
+    assert re.search(rf"origin={origin}&destination={destination}", page.url)
+    expect(page.locator("#said")).to_contain_text(f"from {origin} to {destination}")
+
+
+def test_a_pair_can_be_chosen_with_the_keyboard_alone(page: Page, address: str) -> None:
+    opened(page, address)
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#origin")).to_be_focused()
+    page.keyboard.type("1")
+    expect(page.locator("#origin-list [role=option]")).to_have_count(12)  # 1, 10 to 19, 21
+    expect(page.locator("#origin")).to_have_attribute("aria-expanded", "true")
+    active = page.locator("#origin").get_attribute("aria-activedescendant")
+    expect(page.locator(f"#{active}")).to_have_text("1")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page.locator("#origin")).to_have_value("1")
+    expect(page.locator("#destination")).to_be_focused()
+    page.keyboard.type("20")
+    page.keyboard.press("Enter")
+    expect(page.locator("#routes-title")).to_have_text("1 → 20")
+    assert sum(shares(page)) == pytest.approx(100, abs=1e-6)
+    page.locator("#swap").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#routes-title")).to_have_text("20 → 1")
+    page.keyboard.press("Tab")  # to the tabs
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#guarantee")).to_be_visible()
+
+
+def test_typing_nonsense_chooses_nothing(page: Page, address: str) -> None:
+    opened(page, address)
+    page.locator("#origin").fill("<img src=x onerror=alert(1)>")
+    expect(page.locator("#origin-list")).to_contain_text("No zone")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    expect(page.locator("#origin")).to_have_value("")
+    page.locator("#origin").fill("1")
+    page.keyboard.press("Enter")
+    page.locator("#destination").fill("1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#routes")).to_contain_text("two different")
+
+
+def test_sampling_marks_a_route_and_says_which(page: Page, address: str, release: pr.Release) -> None:
+    origin, destination = Picture(release).example_labels()
+    opened(page, f"{address}/#origin={origin}&destination={destination}")
+    for turn in range(1, 4):
+        page.locator("#sample").click()
+        expect(page.locator("#said")).to_contain_text("Sampled: route")
+        expect(page.locator(".choice[aria-pressed=true]")).to_have_count(1)
+        if turn > 1:
+            counts = page.locator("#drawn-count")
+            expect(counts).to_contain_text("So far")
+            assert sum(int(each) for each in re.findall(r"(\d+) ×", counts.inner_text())) == turn
+
+
+def test_a_sampled_vehicle_drives_unless_less_motion_is_wanted(
+    browser: Browser, address: str, release: pr.Release
+) -> None:
+    origin, destination = Picture(release).example_labels()
+    moved = {}
+    for wish in ("no-preference", "reduce"):
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion=wish)
+        page = opened(context.new_page(), f"{address}/#origin={origin}&destination={destination}")
+        page.wait_for_timeout(600)
+        page.locator("#sample").click()
+        expect(page.locator("#said")).to_contain_text("Sampled")
+        page.wait_for_timeout(300)
+        first = page.locator("#overlay").screenshot()
+        page.wait_for_timeout(700)
+        moved[wish] = page.locator("#overlay").screenshot() != first
+        context.close()
+    assert moved == {"no-preference": True, "reduce": False}
+
+
+def test_the_guarantee_says_what_is_protected_and_what_is_not(page: Page, address: str) -> None:
+    opened(page, address)
+    page.locator("#verdict").click()
+    sheet = page.locator("#guarantee")
+    for text in (
+        "Whether any one trip was in the data",
+        "From whom",
+        "How strongly",
+        "Not protected",
+        "the curator saw",
+    ):
+        expect(sheet).to_contain_text(text)
+    expect(page.locator("#banner")).to_be_hidden()
+
+
+def test_what_is_not_private_is_said_in_red_at_once_and_labels_are_only_text(
+    page: Page, bare: pr.Release, serve: Callable[[pr.Release], str]
+) -> None:
+    opened(page, serve(bare))
+    expect(page.locator("#banner")).to_contain_text("NOT PRIVATE")
+    expect(page.locator("#verdict")).to_have_text("Not private")
+    expect(page.locator("#legend")).to_contain_text("Pairs that use a link")
+    expect(page.locator("#legend")).to_contain_text("computed")
+    page.locator("#origin").fill("</script>")
+    page.keyboard.press("Enter")
+    page.locator("#destination").fill("a/b")
+    page.keyboard.press("Enter")
+    expect(page.locator("#routes-title")).to_have_text("</script><b> → a/b")
+    expect(page.locator(".choice").first).to_contain_text("km")
+
+
+def test_dark_and_light_follow_the_system_and_the_button(browser: Browser, address: str) -> None:
+    context = browser.new_context(color_scheme="dark")
+    page = opened(context.new_page(), address)
+
+    def ground() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    expect(page.locator("#theme")).to_have_attribute("aria-pressed", "true")
+    dark = ground()
+    page.emulate_media(color_scheme="light")
+    expect(page.locator("#theme")).to_have_attribute("aria-pressed", "false")
+    light = ground()
+    assert dark != light
+    page.locator("#theme").click()
+    assert ground() == dark
+    opened(page, address)
+    assert ground() == dark  # remembered
+    context.close()
+
+
+def test_the_map_moves_and_zooms_by_mouse_and_keys(page: Page, address: str) -> None:
+    opened(page, address)
+
+    def view() -> bytes:
+        page.wait_for_timeout(60)
+        return page.locator("#network").screenshot()
+
+    overlay = page.locator("#overlay")
+    overlay.focus()
+    seen = [view()]
+    for key in ("+", "ArrowLeft", "ArrowUp", "-"):
+        page.keyboard.press(key)
+        seen.append(view())
+    page.mouse.move(500, 500)
+    page.mouse.wheel(0, -300)
+    seen.append(view())
+    page.mouse.down()
+    page.mouse.move(600, 560, steps=4)
+    page.mouse.up()
+    seen.append(view())
+    assert len(set(seen)) == len(seen)
+    page.mouse.move(5, 300)
+    overlay.focus()
+    page.keyboard.press("0")
+    assert view() == seen[0]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_fits_a_telephone(browser: Browser, address: str, release: pr.Release, theme: str) -> None:
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844},
+        has_touch=True,
+        is_mobile=True,
+        color_scheme=theme,  # type: ignore[arg-type]
+        reduced_motion="reduce",
+    )
+    page = opened(context.new_page(), address)
+    origin, destination = Picture(release).example_labels()
+    click_zone(page, release, origin)
+    click_zone(page, release, destination)
+    expect(page.locator("#routes-title")).to_have_text(f"{origin} → {destination}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for name in ("#origin", "#destination", "#swap", "#sample", "#theme", "#verdict"):
+        page.locator(name).scroll_into_view_if_needed()
+        box = page.locator(name).bounding_box()
+        assert box
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+        assert box["height"] >= 28
+    context.close()
+
+
+def test_controls_have_names_and_text_has_contrast(page: Page, address: str, release: pr.Release) -> None:
+    origin, destination = Picture(release).example_labels()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        opened(page, f"{address}/#origin={origin}&destination={destination}")
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        nameless = page.evaluate(
+            """() => [...document.querySelectorAll("button, a, input, [role=application]")].filter((each) =>
+              !(each.getAttribute("aria-label") || each.textContent.trim() || (each.labels && each.labels.length)))
+              .map((each) => each.outerHTML)"""
+        )
+        assert nameless == []
+        assert page.evaluate(script("contrast")) == []
+
+
+def test_the_description_of_the_api_is_a_page(page: Page, address: str) -> None:
+    page.goto(f"{address}/docs")
+    expect(page.locator("#article")).to_contain_text("/v1/routes")
+    expect(page.locator("#article")).to_contain_text("up to 100,000 pairs")
+    expect(page.locator("#article")).to_contain_text("curl")
+
+
+def test_the_report_is_the_same_page_in_one_file(
+    page: Page, bare: pr.Release, release: pr.Release, tmp_path: Path
+) -> None:
+    for name, found in (("private", release), ("bare", bare)):
+        origin, destination = Picture(found).example_labels()
+        path = tmp_path / f"{name}.html"
+        path.write_text(report_html(found), encoding="utf-8")
+        opened(page, path.as_uri())
+        page.locator("#example").click()
+        expect(page.locator("#routes-title")).to_have_text(f"{origin} → {destination}")
+        routes = found.policy.routes(origin, destination)
+        chances = [float(each.get_attribute("data-probability") or 0) for each in page.locator(".choice").all()]
+        assert chances == [route.probability for route in routes]
+        assert sum(shares(page)) == pytest.approx(100, abs=1e-6)
+        page.locator("#sample").click()
+        expect(page.locator("#said")).to_contain_text("Sampled: route")
+        page.locator("#tab-guarantee").click()
+        expect(page.locator("#guarantee")).to_contain_text("Not protected")
