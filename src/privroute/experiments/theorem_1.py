@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,9 +110,9 @@ def _evidence(attack: Attack, present: bool) -> list[float]:
 def draw(result: Result) -> Figure:
     """Evidence in the trials without and with the trip."""
     figure, panels = new_figure(2, width=5.6, height=3.8)
-    for axes, (panel, title) in zip(panels, _PANELS.items(), strict=True):
+    for axes, (panel, title), claim in zip(panels, _PANELS.items(), result.claims, strict=True):
         values = np.concatenate([curve.y for curve in result.panel(panel)])
-        bins = np.linspace(min(values.min(), -0.5), max(values.max(), 1.5), 21).tolist()
+        bins = np.linspace(min(values.min(), -0.5), max(values.max(), 1.5), 22).tolist()
         for position, curve in enumerate(result.panel(panel)):
             axes.hist(
                 curve.y,
@@ -124,18 +125,10 @@ def draw(result: Result) -> Figure:
                 hatch=("", "//")[position],
                 label=curve.label,
             )
-        for claim, place in zip(result.claims, _PANELS, strict=True):
-            if place == panel:
-                axes.axvline(0.5, color=BLACK, linestyle="--", linewidth=1, label="halfway")
-                axes.text(
-                    0.02,
-                    0.97,
-                    claim.evidence.split(" with flows")[0].split(" (")[0],
-                    transform=axes.transAxes,
-                    va="top",
-                    fontsize=8,
-                )
-        finish(axes, title=title, x="what the adversary computes (trips)", y="trials")
+        axes.axvline(0.5, color=BLACK, linestyle="--", linewidth=1, label="halfway")
+        hits = re.match(r"right in \d+ of \d+", claim.evidence)
+        x = "what the adversary computes (trips)"
+        finish(axes, title=f"{title}: {hits[0] if hits else ''}", x=x, y="trials")
     return figure
 
 
