@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# before numpy is loaded: workers share the cores, and threads of BLAS that wait by spinning slow each other down
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 if "PRIVROUTE_TEST_CORE" in os.environ:  # a folder with another build of the core, e.g. with sanitizers
     path = next(Path(os.environ["PRIVROUTE_TEST_CORE"]).glob("_core*"))
     spec = importlib.util.spec_from_file_location("privroute._core", path)
