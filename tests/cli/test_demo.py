@@ -30,6 +30,7 @@ def test_the_demo_learns_compares_and_saves(tmp_path: Path) -> None:
     assert (certificate.epsilon, certificate.delta, certificate.days) == (0.1, 1e-6, 50)
     for text in ("privroute, epsilon 0.1", "gravity model", "equal demand", "fastest paths", "privroute inspect"):
         assert text in done.stdout
+    assert done.stdout.splitlines()[-1].endswith(f"privroute serve {tmp_path / 'demo' / 'release'} --open")
 
 
 def test_the_demo_replaces_its_release_but_nothing_else(tmp_path: Path) -> None:

@@ -320,3 +320,25 @@ def test_the_report_is_the_same_page_in_one_file(
         expect(page.locator("#said")).to_contain_text("Sampled: route")
         page.locator("#tab-guarantee").click()
         expect(page.locator("#guarantee")).to_contain_text("Not protected")
+
+
+def test_chicago_sketch_is_drawn_and_routed_like_a_small_network(
+    page: Page, tntp: Path, serve: Callable[[pr.Release], str]
+) -> None:
+    network = pr.read_tntp(tntp / "ChicagoSketch_net.tntp", nodes=tntp / "ChicagoSketch_node.tntp")
+    demand = pr.read_tntp_trips(tntp / "ChicagoSketch_trips.tntp", network)
+    solution = pr.solve_optimum(network, demand, gap=1e-2)
+    history = pr.simulate_days(pr.sioux_falls().demand, days=1, seed=1)
+    certificate = pr.learn(pr.sioux_falls().network, history, mechanism="none").certificate
+    chicago = pr.Release(solution.policy, certificate, demand)
+    opened(page, serve(chicago))
+    assert "149,382 pairs" in page.locator("#facts").inner_text()
+    assert painted(page, "#network", "--class-3") > 200
+    origin, destination = Picture(chicago).example_labels()
+    click_zone(page, chicago, origin)
+    page.locator("#destination").fill(str(destination))
+    page.keyboard.press("Enter")
+    expect(page.locator("#routes-title")).to_have_text(f"{origin} → {destination}")
+    expect(page.locator(".choice")).to_have_count(len(solution.policy.routes(origin, destination)))
+    assert sum(shares(page)) == pytest.approx(100, abs=0.11 * len(shares(page)))
+    assert painted(page, "#overlay", "--route-0") > 50

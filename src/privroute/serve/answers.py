@@ -28,7 +28,7 @@ __all__ = ["LinkTimes", "RouteTexts", "exact_label"]
 
 _SECONDS_PER_MIN, _METRES_PER_KM = 60.0, 1000.0
 _LARGEST_EXACT = 2**53 - 1
-_PATHS_AT_ONCE = 4096  # the pieces of so many paths stay in the processor's cache while their texts are made
+_PATHS_AT_ONCE = 16_384  # the pieces of so many paths stay in the processor's cache while their texts are made
 _OPEN, _NEXT, _CLOSE = b'{"routes":[', b",", b"]},"  # around the routes of a pair
 
 
@@ -148,7 +148,7 @@ class _Pieces:
         links_start, links = self._policy.path_links(paths)
         count = np.diff(links_start)
         width = 2 * count + 4  # numbers, origin, a node for each link, middle, each link, end
-        start = np.concatenate([[0], np.cumsum(width)]).astype(np.int32)
+        start = np.concatenate([[0], np.cumsum(width)])
         within = np.arange(links.size) - np.repeat(links_start[:-1], count)
         node_at = np.repeat(start[:-1] + 2, count) + within
         link_at = node_at + np.repeat(count + 1, count)

@@ -10,6 +10,7 @@ PAGE_FILES = {
     "index.html": "text/html; charset=utf-8",
     "docs.html": "text/html; charset=utf-8",
     "style.css": "text/css; charset=utf-8",
+    "view.js": "text/javascript; charset=utf-8",
     "map.js": "text/javascript; charset=utf-8",
     "choose.js": "text/javascript; charset=utf-8",
     "panel.js": "text/javascript; charset=utf-8",
