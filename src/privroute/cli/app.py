@@ -18,6 +18,7 @@ from privroute.cli.inspect_release import inspect
 from privroute.cli.learn import learn
 from privroute.cli.plan import plan
 from privroute.cli.publish import export, report
+from privroute.cli.reproduce import reproduce
 from privroute.cli.route import route
 from privroute.cli.serve import serve
 from privroute.cli.terminal import plain
@@ -70,6 +71,6 @@ def _paragraphs(command: Callable[..., None]) -> str:
     return "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
 
 
-for command in (demo, plan, learn, inspect, route, evaluate, serve, report, export, audit):
+for command in (demo, plan, learn, inspect, route, evaluate, serve, report, export, audit, reproduce):
     app.command(help=_paragraphs(command))(command)
 app.add_typer(budget, name="budget")

@@ -1,0 +1,160 @@
+"""What the experiments show, by the claims that they make, not by digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.experiments.conftest import Quick
+
+from privroute.experiments.algorithm_1 import after_noise, as_printed
+from privroute.experiments.settings import (
+    ALPHA,
+    BETA,
+    CERTIFIED,
+    COUNTS,
+    LETTER,
+    MINIMISER,
+    paper_scenario,
+    percent_above,
+    public_prior,
+    random_paths,
+    simulated,
+)
+from privroute.flows.unit_flows import check_unit_flows
+
+pytestmark = pytest.mark.xdist_group("experiments")  # results are shared within a worker
+
+
+def test_the_data_of_figure_1_are_the_papers(quick: Quick) -> None:
+    for row in quick("figure-1").reported:
+        assert row.ratio == pytest.approx(1.0, abs=0.002), row.quantity
+
+
+def test_the_reported_beta_is_not_the_eigenvalue_that_the_text_names(quick: Quick) -> None:
+    ratios = {row.quantity: row.ratio for row in quick("constants").reported}
+    assert ratios["β, as the eigenvalue that the text names"] < 0.1
+    assert ratios["β, as section 3.4's bound over the 528 pairs"] == pytest.approx(1.0, abs=0.05)
+    assert ratios["C"] < 0.01
+
+
+def test_the_cost_falls_monotonically_and_fifty_days_end_lowest(quick: Quick) -> None:
+    result = quick("figure-2")
+    ends = []
+    for days in (10, 25, 50):
+        for setting in (LETTER, CERTIFIED):
+            assert np.all(np.diff(result.curve(setting, f"N = {days}").y) < 0)
+        ends.append(result.curve(LETTER, f"N = {days}").y[-1])
+    assert ends == sorted(ends, reverse=True)
+
+
+def test_short_steps_hardly_move_and_noise_of_the_printed_size_ruins_the_policy(quick: Quick) -> None:
+    result = quick("figure-2")
+    start, *_, end = result.curve(LETTER, "N = 50").y
+    assert 0.8 * start < end < start
+    assert min(result.curve(LETTER, "after the noise").y) > 1000
+
+
+def test_the_reported_two_percent_are_the_regularisers_at_alpha_1e3(quick: Quick) -> None:
+    ours = {row.setting: row.ours for row in quick("figure-2").reported}
+    assert ours["minimiser of F + α|x|² with α = 1e3"] == pytest.approx(2.0, abs=0.2)
+    assert ours["minimiser of F + α|x|² with α = 1e4"] > 15
+    longer = next(value for setting, value in ours.items() if "steps of 1e-4" in setting)
+    assert longer == pytest.approx(2.0, abs=0.3)
+
+
+def test_prices_rise_with_the_noise_and_the_printed_constants_cost_orders_of_magnitude_more(quick: Quick) -> None:
+    result = quick("table-1")
+    sweep = result.panel("price against the noise")[0]
+    assert np.all(np.diff(sweep.y) > 0)
+    by_setting = {name: [row for row in result.reported if row.setting == name] for name in (LETTER, CERTIFIED, COUNTS)}
+    assert all(row.ratio > 1e3 for row in by_setting[LETTER])
+    assert all(row.ours < 0.078 for row in by_setting[CERTIFIED])
+    assert all(row.ratio < 1e-3 for row in by_setting[COUNTS])
+    assert {row.paper for row in by_setting[LETTER]} == {7.83e-2, 3.97e-3, 9.06e-3, 5.96e-3, 2.44e-3, 2.05e-3}
+
+
+def test_what_the_paper_says_of_the_limit_in_figure_3_holds(quick: Quick) -> None:
+    held = {claim.text: claim.holds for claim in quick("figure-3").claims}
+    assert held["A larger α makes the cost fall faster"]
+    assert held["The steepest latency has the lowest cost ratio in the limit"]
+    assert held["A higher demand has a lower cost ratio in the limit"]
+
+
+def test_errors_of_table_2_agree_in_the_reading_per_minute_only(quick: Quick) -> None:
+    rows = quick("table-2").reported
+    first = {(row.quantity, row.setting): row for row in rows if row.quantity.startswith("Error 1")}
+    for (_, setting), row in first.items():
+        assert (0.5 < row.ratio < 2) == ("per minute" in setting)
+    second = [row for row in rows if row.quantity.startswith("Error 2") and "per minute" in row.setting]
+    assert second
+    assert all(row.ours < 1e-10 for row in second)
+    assert all(0.5 < row.ratio < 3 for row in rows if row.quantity.startswith("Error 3"))
+
+
+def test_flows_give_the_trip_away_and_a_release_does_not(quick: Quick) -> None:
+    result = quick("theorem-1")
+    assert all(claim.holds for claim in result.claims)
+    apart = [result.curve("flows", name).y for name in ("without the trip", "with the trip")]
+    assert max(map(abs, apart[0])) < 1e-3
+    assert min(apart[1]) > 1 - 1e-3
+
+
+def test_no_neighbour_exceeds_a_bound_and_the_proof_is_loose_where_it_is_said_to_be(quick: Quick) -> None:
+    result = quick("theorem-2")
+    for setting, bound in ((LETTER, "bound with C = β"), (CERTIFIED, "certified bound")):
+        measured = result.curve(setting, "measured, largest of the neighbours").y
+        assert np.all(np.array(measured) <= result.curve(setting, bound).y)
+        assert min(measured) > 0
+    assert max(result.curve("proof", "exact product").y) == pytest.approx(1.0)
+    assert 1.5 < max(result.curve("proof", "quantity in the proof").y) < 1.53
+
+
+def test_the_distance_to_the_optimum_falls_like_one_over_root_n(quick: Quick) -> None:
+    result = quick("theorem-3")
+    measured = result.curve("distance", "iterates before the noise")
+    later = np.array(measured.x) >= 8
+    slope = np.polyfit(np.log(np.array(measured.x)[later]), np.log(np.array(measured.y)[later]), 1)[0]
+    assert -0.7 < slope < -0.3
+    assert np.all(np.array(measured.y) <= result.curve("distance", "bound: recursion of appendix C").y)
+
+
+def test_the_default_beats_what_needs_no_data_and_algorithm_1_does_not(quick: Quick) -> None:
+    for name in ("against-epsilon", "against-days"):
+        result = quick(name)
+        free = min(curve.y[0] for curve in result.curves if curve.label.startswith("no data"))
+        assert max(result.curve("Sioux Falls", COUNTS).y) < free
+        for mechanism in (LETTER, CERTIFIED, MINIMISER):
+            assert min(result.curve("Sioux Falls", mechanism).y) > free
+
+
+def test_more_epsilon_and_more_days_help_the_default(quick: Quick) -> None:
+    for name in ("against-epsilon", "against-days"):
+        y = quick(name).curve("Sioux Falls", COUNTS).y
+        assert y[-1] < y[0] / 3
+
+
+def test_both_readings_take_the_same_steps() -> None:
+    ends = []
+    for reading in ("per-minute", "hourly"):
+        scenario, unit = paper_scenario(reading)
+        days = simulated(scenario, 3, seed=1)
+        start = random_paths(days.network, days.pairs, 1)
+        ends.append(as_printed(days, start, alpha=ALPHA * unit, beta=BETA * unit).percent)
+    assert ends[0] == pytest.approx(ends[1], rel=5e-3)  # the chance of the days differs
+
+
+def test_random_paths_are_paths_and_noise_is_reproducible() -> None:
+    scenario, _ = paper_scenario("hourly")
+    days = simulated(scenario, 2, seed=3)
+    start = random_paths(days.network, days.pairs, 5)
+    check_unit_flows(days.network, days.pairs, start)
+    assert np.all(np.minimum(start, 1 - start) < 1e-6)
+    noisy = [percent_above(days.baseline, after_noise(days, start, 0.01, seed)) for seed in (1, 1, 2)]
+    assert noisy[0] == noisy[1] != noisy[2]
+
+
+def test_the_public_prior_is_right_on_average_only() -> None:
+    demand = paper_scenario("hourly")[0].demand
+    prior = public_prior(demand, 1)
+    assert prior.total_per_min == pytest.approx(demand.total_per_min, rel=0.1)
+    assert not prior.is_close(demand, relative=0.3)
