@@ -13,7 +13,7 @@ import privroute as pr
 
 ROOT = Path(__file__).resolve().parents[1]
 FETCHED = re.compile(
-    r"<(?:script|img|iframe)[^>]* src=\"?(?:https?:)?//|<link[^>]* rel=\"?stylesheet\"?[^>]* href=\"?(?:https?:)?//"
+    r"<(?:script|img|iframe)[^>]* src=\"?(?:https?:)?//|<link(?=[^>]* rel=\"?stylesheet)[^>]* href=\"?(?:https?:)?//"
 )
 
 
