@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.experiments.conftest import Quick
 
 from privroute.experiments.algorithm_1 import after_noise, as_printed
+from privroute.experiments.cases import cases, measure
+from privroute.experiments.result import Options
 from privroute.experiments.settings import (
     ALPHA,
     BETA,
@@ -21,6 +25,7 @@ from privroute.experiments.settings import (
     simulated,
 )
 from privroute.flows.unit_flows import check_unit_flows
+from privroute.release.guarantee import Guarantee
 
 pytestmark = pytest.mark.xdist_group("experiments")  # results are shared within a worker
 
@@ -158,3 +163,10 @@ def test_the_public_prior_is_right_on_average_only() -> None:
     prior = public_prior(demand, 1)
     assert prior.total_per_min == pytest.approx(demand.total_per_min, rel=0.1)
     assert not prior.is_close(demand, relative=0.3)
+
+
+def test_anaheim_is_measured_where_its_files_are(tntp: Path) -> None:
+    here = cases(Options(quick=True, tntp=tntp), days=2)
+    assert [case.name for case in here] == ["Sioux Falls", "Anaheim"]
+    ((percent,),) = measure(here[1], COUNTS, 2, [Guarantee(1.0, 1e-6)], [1])
+    assert 0 < percent < min(here[1].without_data.values())

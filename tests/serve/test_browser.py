@@ -149,10 +149,11 @@ def test_sampling_marks_a_route_and_says_which(page: Page, address: str, release
     opened(page, f"{address}/#origin={origin}&destination={destination}")
     for turn in range(1, 4):
         page.locator("#sample").click()
+        counts = page.locator("#drawn-count")
+        expect(counts).to_have_attribute("data-draws", str(turn))
         expect(page.locator("#said")).to_contain_text("Sampled: route")
         expect(page.locator(".choice[aria-pressed=true]")).to_have_count(1)
         if turn > 1:
-            counts = page.locator("#drawn-count")
             expect(counts).to_contain_text("So far")
             assert sum(int(each) for each in re.findall(r"(\d+) ×", counts.inner_text())) == turn
 

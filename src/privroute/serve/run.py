@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import socket
 import threading
@@ -24,6 +25,7 @@ __all__ = ["run"]
 _MOST_CONNECTIONS = 1024
 _WAITING = 2048
 _LAST_ANSWERS_S = 5
+_LISTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def run(
@@ -38,6 +40,9 @@ def run(
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1])
     app = create_app(release, hosts=_names(host))
+    # what stands in memory now stays: the collector need not look at it, nor every few lists at those of a large batch
+    gc.freeze()
+    gc.set_threshold(_LISTS_BETWEEN_COLLECTIONS)
     # no log of requests: which pairs somebody asks for is nobody's business
     settings = uvicorn.Config(
         app,

@@ -172,6 +172,7 @@
       choice.classList.add("drawn");
       map.drive(i);
       const times = routes.map((_, j) => tally.filter((each) => each === j).length);
+      by("drawn-count").dataset.draws = tally.length;
       by("drawn-count").textContent = routes.length === 1 ? "Route 1, as always." : `Sampled: route ${i + 1}.  ${tally.length > 1 ? `So far ${times.map((each, j) => `${each} × ${j + 1}`).join(", ")}.` : ""}`;
       say(`Sampled: route ${i + 1} of ${routes.length}, ${words.minutes(routes[i].duration)}.`);
     };
