@@ -2,7 +2,8 @@
 
 Fenced `python` blocks run in order, page by page, in an empty folder, after what the page's `setup` comment prepares.
 The `privroute` commands of fenced `sh` blocks are parsed, so that their options exist. In the guide they are run, too,
-in their place between the Python blocks, but for servers and what takes minutes; other pages name files that nobody has.
+in their place between the Python blocks, but for servers and what takes minutes; the files that other pages name are
+not there.
 """
 
 from __future__ import annotations
