@@ -67,9 +67,9 @@ $(VENV)/.python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $@
 
-# One stamp per set of extras: a demo does not wait for linters, nor a test for the documentation tools.
+# One stamp per set of extras: a demo does not wait for linters.
 $(VENV)/.run: EXTRAS := all
-$(VENV)/.test: EXTRAS := test,lint
+$(VENV)/.test: EXTRAS := test,lint,docs
 $(VENV)/.docs: EXTRAS := docs
 $(VENV)/.bench: EXTRAS := all,bench
 $(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: $(VENV)/.python $(CORE)

@@ -1,0 +1,43 @@
+"""The documentation builds without a warning, loads nothing from elsewhere, and has every public name."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import privroute as pr
+
+ROOT = Path(__file__).resolve().parents[1]
+FETCHED = re.compile(
+    r"<(?:script|img|iframe)[^>]* src=\"?(?:https?:)?//|<link(?=[^>]* rel=\"?stylesheet)[^>]* href=\"?(?:https?:)?//"
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_each_public_name_is_in_the_reference_once() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    assert sorted(re.findall(r"^::: privroute\.(\w+)$", pages, re.MULTILINE)) == sorted(pr.__all__)
+
+
+def test_each_public_name_is_on_the_site(site: Path) -> None:
+    html = "".join(page.read_text() for page in (site / "reference").rglob("index.html"))
+    missing = [name for name in pr.__all__ if not re.search(rf'id="?privroute\.{name}["\s>]', html)]
+    assert not missing
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert pages
+    assert not [page for page in pages if FETCHED.search(page.read_text())]
