@@ -25,6 +25,7 @@ __all__ = [
     "DestinationOption",
     "DiagnosticsOption",
     "EpochUnitOption",
+    "KeptOnceOption",
     "LargestKmOption",
     "MaxPerPairOption",
     "MaxRequestsOption",
@@ -131,6 +132,14 @@ MaxPerPairOption = Annotated[
         "--max-per-pair", min=1, help="Of these for one origin and destination. Default: all.", rich_help_panel=_PANEL
     ),
 ]
+KeptOnceOption = Annotated[
+    bool,
+    typer.Option(
+        "--kept-once",
+        help="The files hold no more of a user than that, chosen before the first release (budget --kept-requests).",
+        rich_help_panel=_PANEL,
+    ),
+]
 DiagnosticsOption = Annotated[
     Path | None,
     typer.Option("--diagnostics", help="PRIVATE file to write the numbers of dropped rows to.", rich_help_panel=_PANEL),
@@ -170,7 +179,9 @@ class TripOptions:
             options[end] = options.pop(f"{end}_lon_lat") or options[end]
         with inputs.spoken_as_options():
             frame = OperationDays.of(period, dates, options["weekdays"])
-            contribution = as_contribution(options["unit"], options["max_requests"], options["max_per_pair"])
+            contribution = as_contribution(
+                options["unit"], options["max_requests"], options["max_per_pair"], kept_once=options["kept_once"]
+            )
         arguments = {"period": period, "dates": dates} | options
         return cls(files, len(frame.dates), frame.period_min, contribution, arguments)
 
