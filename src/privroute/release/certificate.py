@@ -13,7 +13,7 @@ from privroute.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ADJACENCY", "BUDGET", "Certificate", "DataKind", "NoiseKind", "epsilon_of_rho"]
+__all__ = ["ADJACENCY", "BUDGET", "Certificate", "DataKind", "NoiseKind", "check_budget", "epsilon_of_rho"]
 
 DataKind = Literal["trips", "simulated"]
 NoiseKind = Literal["opendp", "seeded", "none"]
@@ -119,7 +119,7 @@ class Certificate:
         if ADJACENCY.get(certificate.unit) != certificate.adjacency:
             raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
         _check_dates(certificate.first_date, certificate.last_date)
-        _check_budget(certificate.budget)
+        check_budget(certificate.budget)
         _check_bounds(certificate)
         if private:
             _check_promise(certificate)
@@ -191,7 +191,8 @@ def _check_dates(first: str | None, last: str | None) -> None:
         raise ReleaseError("the certificate's first_date is after its last_date")
 
 
-def _check_budget(budget: str | Mapping[str, Any]) -> None:
+def check_budget(budget: str | Mapping[str, Any]) -> None:
+    """Refuse what does not say which ledger entry paid, or that none did."""
     if isinstance(budget, str):
         good = budget == "not tracked"
     else:
