@@ -32,7 +32,8 @@ ADJACENCY = {
     ),
     "user-day": (
         "two data sets are neighbours if one has all requests of one user on one day more, for all origin-destination "
-        "pairs, and they are equal otherwise (add or remove). Of each user at most max_requests requests are counted "
+        "pairs, and they are equal otherwise (add or remove). What follows midnight in a period that passes it belongs "
+        "to the day on which the period began. Of each user at most max_requests requests are counted "
         "on a day, at most max_per_pair of them for one pair. Replacing the requests of one user on one day by others "
         "counts as two such steps: for counts its sensitivity is sqrt(2) times as large."
     ),
