@@ -169,16 +169,19 @@ def learn(
         _check_promise(roads, guarantee, chosen, read.frame(pairs, expansion))
     line(f"{roads}, {len(pairs):,} pairs, {read.days:,} days of {read.period_min:g} minutes")
 
+    noisy_days = _stream(stream, roads, guarantee, chosen, account)
+    if noisy_days is not None:
+        noisy_days.check_new(read.each_date)  # of several days none is charged if one of them is refused
+
     data = read.history(roads, expansion=expansion, on_unreachable=on_unreachable)
     counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
     line(
         f"PRIVATE, do not publish: {counted:,} trips counted, {empty:,} of {read.days:,} days without any",
         style="yellow",
     )
-    if stream is None or guarantee is None or not isinstance(chosen, pr.Daily):
+    if noisy_days is None:
         release = pr.learn(roads, data, guarantee, chosen, ledger=account, progress=on_terminal())
     else:
-        noisy_days = pr.Stream(stream, roads, guarantee, chosen, ledger=account)
         for day in data.each_day():
             release = noisy_days.add_day(day)
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
@@ -236,6 +239,18 @@ def _check_promise(
     from privroute.mechanism.options import as_mechanism  # noqa: PLC0415
 
     promise_of(roads, frame, guarantee, as_mechanism(chosen))
+
+
+def _stream(
+    folder: Path | None,
+    roads: pr.Network,
+    guarantee: pr.Guarantee | None,
+    chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
+    account: "pr.Ledger | None",
+) -> "pr.Stream | None":
+    if folder is None or guarantee is None or not isinstance(chosen, pr.Daily):
+        return None
+    return pr.Stream(folder, roads, guarantee, chosen, ledger=account)
 
 
 def _ledger(path: Path | None, dataset: str | None) -> "pr.Ledger | None":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -155,11 +156,11 @@ TempFolderOption = Annotated[
 class TripOptions:
     """Trip files and how to read them, with everything public checked before one is opened.
 
-    days, period_min, contribution : the public frame; arguments : those of `read_trips`
+    each_date, period_min, contribution : the public frame; arguments : those of `read_trips`
     """
 
     files: list[str]
-    days: int
+    each_date: tuple[dt.date, ...]
     period_min: float
     contribution: pr.Contribution | None
     arguments: dict[str, Any]
@@ -183,7 +184,12 @@ class TripOptions:
                 options["unit"], options["max_requests"], options["max_per_pair"], kept_once=options["kept_once"]
             )
         arguments = {"period": period, "dates": dates} | options
-        return cls(files, len(frame.dates), frame.period_min, contribution, arguments)
+        return cls(files, frame.dates, frame.period_min, contribution, arguments)
+
+    @property
+    def days(self) -> int:
+        """N."""
+        return len(self.each_date)
 
     def frame(self, pairs: pr.Pairs, expansion: float) -> Frame:
         """What is public of the history to come."""
@@ -214,6 +220,11 @@ class DailyOptions:
     def days(self) -> int:
         """N."""
         return int((self.dates[1] - self.dates[0]).days) + 1
+
+    @property
+    def each_date(self) -> list[dt.date]:
+        """Every day of the range."""
+        return [self.dates[0] + dt.timedelta(days=day) for day in range(self.days)]
 
     def frame(self, pairs: pr.Pairs, expansion: float) -> Frame:
         """What is public of the history to come."""
