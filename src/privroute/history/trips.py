@@ -109,6 +109,7 @@ def read_trips(
     pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
     check_expansion(expansion)
     with open_database(memory_mb, temp_folder, progress=progress) as database:
+        reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
         found = find_files(files)
         _put_tables(database, network, pairs, nearest)
