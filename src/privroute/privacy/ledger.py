@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from privroute.errors import BudgetError, GuaranteeError, LedgerError
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon
-from privroute.privacy.ledger_file import chained, make_file, transaction
+from privroute.privacy.ledger_file import chained, is_there, make_file, transaction
 from privroute.privacy.scope import DAY_S, Scope, moment
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Ledger:
         place, name = _path(path), _name(dataset)
         if not isinstance(approval, Approval):
             raise GuaranteeError(f"approval is a {type(approval).__name__}; pass privroute.Approval")
-        if not place.exists():
+        if not is_there(place):
             make_file(place)
         with transaction(place, "write") as file:
             if file.execute("SELECT 1 FROM dataset WHERE name = ?", (name,)).fetchone():
