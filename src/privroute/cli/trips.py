@@ -174,7 +174,7 @@ class TripOptions:
         if period is None:
             raise InputError("--trips needs --period, like 07:00-08:00")
         diagnostics = options["diagnostics"]
-        if diagnostics is not None and diagnostics.absolute().is_relative_to(out.absolute()):
+        if diagnostics is not None and diagnostics.resolve().is_relative_to(out.resolve()):
             raise InputError("--diagnostics is private and may not be inside --out; choose another place")
         for end in ("origin", "destination"):
             options[end] = options.pop(f"{end}_lon_lat") or options[end]
