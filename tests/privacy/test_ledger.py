@@ -119,6 +119,14 @@ def test_names_that_cannot_be_shown_are_refused(tmp_path: Path, name: Any) -> No
     assert not (tmp_path / "one").exists()
 
 
+def test_a_path_too_long_to_look_at_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / ("x" * 300), tmp_path / "/".join(["x" * 200] * 30)):
+        with pytest.raises(LedgerError, match="there is no such ledger"):
+            Ledger(path)
+        with pytest.raises(LedgerError, match="cannot be made there"):
+            Ledger.create(path, "city", APPROVED)
+
+
 def test_what_was_approved_is_not_changed(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="is there already, and what was approved"):
         Ledger.create(ledger.path, "city-2026", pr.Approval(5.0, 1e-6))

@@ -16,6 +16,9 @@ from privroute.network.demand import check_expansion
 from privroute.release.explanation import budget_in_words
 
 if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable
+
     from privroute.history.frame import Frame
 
 _USUAL_DELTA = 1e-4
@@ -169,10 +172,7 @@ def learn(
         _check_promise(roads, guarantee, chosen, read.frame(pairs, expansion))
     line(f"{roads}, {len(pairs):,} pairs, {read.days:,} days of {read.period_min:g} minutes")
 
-    noisy_days = _stream(stream, roads, guarantee, chosen, account)
-    if noisy_days is not None:
-        noisy_days.check_new(read.each_date)  # of several days none is charged if one of them is refused
-
+    noisy_days = _stream(stream, roads, guarantee, chosen, account, read.each_date)
     data = read.history(roads, expansion=expansion, on_unreachable=on_unreachable)
     counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
     line(
@@ -247,10 +247,14 @@ def _stream(
     guarantee: pr.Guarantee | None,
     chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
     account: "pr.Ledger | None",
+    dates: "Iterable[dt.date]",
 ) -> "pr.Stream | None":
+    """The stream to which all of these days can be added: of several none is charged if one of them is there."""
     if folder is None or guarantee is None or not isinstance(chosen, pr.Daily):
         return None
-    return pr.Stream(folder, roads, guarantee, chosen, ledger=account)
+    noisy_days = pr.Stream(folder, roads, guarantee, chosen, ledger=account)
+    noisy_days.check_new(dates)
+    return noisy_days
 
 
 def _ledger(path: Path | None, dataset: str | None) -> "pr.Ledger | None":
