@@ -73,6 +73,13 @@ def test_daily_learning_charges_the_newest_day_only(daily_csv: Path, tmp_path: P
     assert (certificate.days, certificate.first_date, certificate.last_date) == (4, FIRST, LAST)
     again = refused(*daily, "--from", days[1], "--to", days[1], "--out", tmp_path / "again")
     assert "was added before" in again
+    later = days[3] + dt.timedelta(days=1)
+    again = refused(*daily, "--from", days[3], "--to", later, "--out", tmp_path / "again")
+    assert "was added before" in again
+    earlier = days[0] - dt.timedelta(days=1)
+    again = refused(*daily, "--from", earlier, "--to", days[0], "--out", tmp_path / "again")
+    assert "was added before" in again
+    assert shown(ledger)["releases"] == 4  # the new day of the range was not charged either
     without = run(
         *LEARN, "--history", daily_csv, "--mechanism", "daily", "--from", FIRST, "--to", FIRST, "--out", noisy
     )

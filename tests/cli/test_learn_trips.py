@@ -93,6 +93,8 @@ def test_users_are_protected_when_asked(trips: str, tmp_path: Path) -> None:
         ((*PERIOD, "--epoch-unit", "s"), "pass --tz"),
         ((*PERIOD, "--mechanism", "daily", "--window", "15"), "--window is 15 days"),
         ((*PERIOD, "--diagnostics", "out/private.json"), "may not be inside --out"),
+        ((*PERIOD, "--diagnostics", "other/../out/private.json"), "may not be inside --out"),
+        ((*PERIOD, "--kept-once"), "--kept-once is about users"),
         ((*PERIOD, "--origin-lon-lat", "a", "b", "--network", "braess"), "--network takes"),
     ],
 )

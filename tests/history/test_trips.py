@@ -166,6 +166,16 @@ def test_one_extreme_time_or_broken_text_costs_its_own_row_only(tmp_path: Path) 
     assert (rows.counted, rows.unknown_zone) == (1, 1)
 
 
+def test_a_broken_row_does_not_decide_which_far_times_are_read(tmp_path: Path) -> None:
+    """Nanoseconds reach to 2262, also where a row without a readable text makes the file be read with more care."""
+    when = pa.array([dt.datetime(2150, 3, 27, 7, 30)] * 2, pa.timestamp("ns"))  # noqa: DTZ001 - local time
+    for text in (b"2", b"\xff"):
+        ends = pa.Array.from_buffers(pa.string(), 2, pa.array([b"2", text], pa.binary()).buffers())
+        path = write_parquet(tmp_path / "trips.parquet", origin=["1", "1"], destination=ends, departure=when)
+        history, _ = read(path, dates=("2150-03-27", "2150-03-27"))
+        assert history.counts.sum() == (2 if text == b"2" else 1)
+
+
 @pytest.mark.parametrize(
     "zones",
     [[1, 2, None], [1.0, 2.0, 1.5], ["1", " 2\t", "007"], pa.array(["1", "2", "x"]).dictionary_encode()],
@@ -317,6 +327,8 @@ def test_what_concerns_whole_files_is_refused(tmp_path: Path) -> None:
             read(write_parquet(tmp_path / "trips.parquet", **good | change))
     with pytest.raises(FormatError, match="none of its 2 columns is called 'departure'"):
         read(write_parquet(tmp_path / "trips.parquet", origin=[1], destination=[2]))
+    with pytest.raises(FormatError, match="has the column 'origin' more than once"):
+        read(write_parquet(tmp_path / "trips.parquet", **good, Origin=[2]))
     damaged = write_parquet(tmp_path / "trips.parquet", **good)
     damaged.write_bytes(damaged.read_bytes()[:-20])
     with pytest.raises(FormatError, match="not readable as Parquet"):
@@ -325,6 +337,7 @@ def test_what_concerns_whole_files_is_refused(tmp_path: Path) -> None:
         ([], "pass a path"),
         (7, "pass a path"),
         (tmp_path / "missing.csv", "No such file"),
+        ("x" * 5000, "File name too long"),
         (f"{tmp_path}/no*.csv", "no file matches"),
         (tmp_path / "trips.xlsx", "cannot be read"),
     ):
@@ -353,6 +366,8 @@ def test_what_concerns_whole_files_is_refused(tmp_path: Path) -> None:
         ({"epoch_unit": "h", "tz": "UTC"}, "epoch_unit"),
         ({"epoch_unit": "s"}, "pass tz="),
         ({"time_format": "DD.MM.YYYY"}, "time_format"),
+        ({"time_format": "%Q"}, "letters that strptime does not know"),
+        ({"time_format": "%Y-%m-%d %H:%M %z"}, "need tz="),
         ({"origin": ""}, "name of a column"),
         ({"origin": ("a",)}, "name of a column"),
         ({"departure": 3}, "name of a column"),
@@ -364,6 +379,7 @@ def test_what_concerns_whole_files_is_refused(tmp_path: Path) -> None:
         ({"unit": "user", "max_requests": 3, "max_per_pair": 4}, "max_per_pair"),
         ({"expansion": 0}, "expansion"),
         ({"memory_mb": 1}, "memory_mb"),
+        ({"memory_mb": 10**30}, "memory_mb"),
         ({"temp_folder": "/missing"}, "temp_folder"),
     ],
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -214,3 +215,23 @@ def test_the_noise_grows_with_the_bounds(tmp_path: Path) -> None:
         assert release.certificate.noise_scale
         scales.append(release.certificate.noise_scale)
     assert scales[1] / scales[0] == pytest.approx(2.0, rel=1e-6)
+
+
+def test_only_whoever_vouches_for_it_reads_a_set_that_was_kept_once(tmp_path: Path) -> None:
+    path = write_csv(tmp_path, row("u", ("1", "2"), "2026-03-27", 1))
+    for vouched in (False, True):
+        history, _ = read(path, unit="user", max_requests=3, kept_once=vouched)
+        assert history.contribution == pr.Contribution("user", 3, 3, once=vouched)
+    with pytest.raises(HistoryError, match="kept_once= is about users"):
+        read(path, kept_once=True)
+    with pytest.raises(HistoryError, match="once is True"):
+        read(path, unit="user-day", max_requests=3, kept_once=True)
+
+
+def test_users_whose_ids_are_broken_in_different_ways_are_not_made_one(tmp_path: Path) -> None:
+    """If they were, the requests of one would displace those of the other, and both would move the counts."""
+    ids = pa.Array.from_buffers(pa.string(), 3, pa.array([b"u", b"\xff", b"\xfe"], pa.binary()).buffers())
+    when = [dt.datetime(2026, 3, 27, 7, minute) for minute in range(3)]  # noqa: DTZ001 - local time
+    path = write_parquet(tmp_path / "trips.parquet", origin=[1] * 3, destination=[2] * 3, departure=when, user=ids)
+    _, rows = read(path, unit="user", max_requests=1)
+    assert (rows.counted, rows.missing_user, rows.above_bounds) == (1, 2, 0)

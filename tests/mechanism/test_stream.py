@@ -383,5 +383,38 @@ def test_noise_on_flows_is_refused_where_users_are_bounded() -> None:
     for mechanism in (pr.Minimiser(alpha=100.0), pr.Sgd(public_demand=SCENARIO.demand, alpha=100.0)):
         with pytest.raises(GuaranteeError, match="displace"):
             pr.learn(NETWORK, bounded, PROMISE, mechanism)
-        with pytest.raises(GuaranteeError, match="no sensitivity is proved"):
+        with pytest.raises(GuaranteeError, match="is proved for the unit 'user'"):
             pr.learn(NETWORK, bounded, pr.Guarantee(1.0, 1e-6, "user"), mechanism)
+
+
+@pytest.mark.parametrize("changed", [{"begins": 7}, {"begins": "x"}, {"contribution": {"unit": "person"}}, None])
+def test_a_frame_that_was_changed_by_hand_is_refused(tmp_path: Path, changed: dict[str, Any] | None) -> None:
+    stream_in(tmp_path).add_day(EACH[0])
+    place = tmp_path / "stream" / "stream.json"
+    frame = json.loads(place.read_text())
+    frame = {name: frame[name] for name in ("format", "guarantee")} if changed is None else frame | changed
+    place.write_text(json.dumps(frame))
+    with pytest.raises(StreamError, match="what its days share was changed"):
+        stream_in(tmp_path).release()
+
+
+@pytest.mark.parametrize("budget", [{"entry": 1}, {}, None, [], 7, "paid"])
+def test_a_day_that_does_not_say_who_paid_for_it_is_refused(tmp_path: Path, budget: object) -> None:
+    stream_in(tmp_path).add_day(EACH[0])
+    (day,) = (tmp_path / "stream").glob("2*.parquet")
+    pq.write_table(pq.read_table(day).replace_schema_metadata({"budget": json.dumps(budget)}), day)
+    with pytest.raises(StreamError, match="does not say what paid for it"):
+        stream_in(tmp_path).release()
+
+
+def test_days_that_two_accounts_paid_for_are_tracked_by_neither(tmp_path: Path, ledger: pr.Ledger) -> None:
+    """One account's total is not what all days cost, and its folders are not noted in the other one."""
+    other = pr.Ledger.create(ledger.path, "other", pr.Approval(1.0, 1e-6))
+    stream_in(tmp_path, ledger=ledger).add_day(EACH[0])
+    release = stream_in(tmp_path, ledger=other).add_day(EACH[1])
+    assert release.certificate.budget == "not tracked"
+    assert release.on_saved is None
+    alone = stream_in(tmp_path, pr.Daily(window=1), ledger=ledger).release()
+    assert isinstance(alone.certificate.budget, dict)
+    assert alone.certificate.budget["dataset"] == "other"
+    assert alone.on_saved is None

@@ -14,6 +14,7 @@ import pytest
 
 import privroute as pr
 from privroute.errors import BudgetError, LedgerError
+from privroute.history.contribution import Contribution
 from privroute.privacy import ledger_file
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
 from privroute.privacy.ledger import Ledger, scope_of
@@ -118,6 +119,14 @@ def test_names_that_cannot_be_shown_are_refused(tmp_path: Path, name: Any) -> No
     assert not (tmp_path / "one").exists()
 
 
+def test_a_path_too_long_to_look_at_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / ("x" * 300), tmp_path / "/".join(["x" * 200] * 30)):
+        with pytest.raises(LedgerError, match="there is no such ledger"):
+            Ledger(path)
+        with pytest.raises(LedgerError, match="cannot be made there"):
+            Ledger.create(path, "city", APPROVED)
+
+
 def test_what_was_approved_is_not_changed(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="is there already, and what was approved"):
         Ledger.create(ledger.path, "city-2026", pr.Approval(5.0, 1e-6))
@@ -144,13 +153,23 @@ def test_periods_that_pass_midnight_are_refused_for_user_days(tmp_path: Path) ->
 
 def test_a_kept_set_needs_its_bounds(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "one", "kept", pr.Approval(1.0, 1e-6, "user", None, 20, 5))
-    guarantee = pr.Guarantee(0.1, 1e-6, "user")
+    guarantee, kept = pr.Guarantee(0.1, 1e-6, "user"), Contribution("user", 20, 5, once=True)
     with pytest.raises(LedgerError, match="20 requests of a user and 5 for a pair"):
-        ledger.charge(days(1, 3), guarantee, RHO, "counts", bounds=(10, 5))
+        ledger.charge(days(1, 3), guarantee, RHO, "counts", contribution=Contribution("user", 10, 5, once=True))
+    with pytest.raises(LedgerError, match="give every release these bounds"):
+        ledger.charge(days(1, 3), guarantee, RHO, "counts")
     for first in range(1, 9, 2):
-        ledger.charge(days(first, first + 1), guarantee, RHO, "counts", bounds=(20, 5))
+        ledger.charge(days(first, first + 1), guarantee, RHO, "counts", contribution=kept)
     account = ledger.account()
     assert account.spent_epsilon == pytest.approx(0.1, rel=1e-6)
+
+
+def test_histories_that_each_choose_what_they_keep_of_a_user_are_no_kept_set(tmp_path: Path) -> None:
+    """Two weeks with 20 requests each hold 40 of a user: by the rule of a kept set the second one would be free."""
+    ledger = Ledger.create(tmp_path / "one", "kept", pr.Approval(1.0, 1e-6, "user", None, 20))
+    with pytest.raises(LedgerError, match="this history chose its own"):
+        ledger.charge(days(1, 7), pr.Guarantee(0.1, 1e-6, "user"), RHO, "counts", contribution=Contribution("user", 20))
+    assert not ledger.account().charges
 
 
 def test_the_scope_of_a_history_is_its_period_on_its_dates() -> None:

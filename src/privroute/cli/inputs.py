@@ -109,6 +109,8 @@ _OPTIONS = {
     "time_format=": "--time-format",
     "max_requests=": "--max-requests",
     "max_per_pair=": "--max-per-pair",
+    "kept_once=True": "--kept-once",
+    "kept_once=": "--kept-once",
     "memory_mb=": "--memory-mb",
     "temp_folder=": "--temp-folder",
     "dates= or weekdays=": "the dates or --weekdays",

@@ -16,6 +16,9 @@ from privroute.network.demand import check_expansion
 from privroute.release.explanation import budget_in_words
 
 if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable
+
     from privroute.history.frame import Frame
 
 _USUAL_DELTA = 1e-4
@@ -93,6 +96,7 @@ def learn(
     user: trips.UserOption = "user",
     max_requests: trips.MaxRequestsOption = None,
     max_per_pair: trips.MaxPerPairOption = None,
+    kept_once: trips.KeptOnceOption = False,
     diagnostics: trips.DiagnosticsOption = None,
     memory_mb: trips.MemoryOption = 512,
     temp_folder: trips.TempFolderOption = None,
@@ -126,6 +130,7 @@ def learn(
             user=user,
             max_requests=max_requests,
             max_per_pair=max_per_pair,
+            kept_once=kept_once,
             diagnostics=diagnostics,
             memory_mb=memory_mb,
             temp_folder=temp_folder,
@@ -167,16 +172,16 @@ def learn(
         _check_promise(roads, guarantee, chosen, read.frame(pairs, expansion))
     line(f"{roads}, {len(pairs):,} pairs, {read.days:,} days of {read.period_min:g} minutes")
 
+    noisy_days = _stream(stream, roads, guarantee, chosen, account, read.each_date)
     data = read.history(roads, expansion=expansion, on_unreachable=on_unreachable)
     counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
     line(
         f"PRIVATE, do not publish: {counted:,} trips counted, {empty:,} of {read.days:,} days without any",
         style="yellow",
     )
-    if stream is None or guarantee is None or not isinstance(chosen, pr.Daily):
+    if noisy_days is None:
         release = pr.learn(roads, data, guarantee, chosen, ledger=account, progress=on_terminal())
     else:
-        noisy_days = pr.Stream(stream, roads, guarantee, chosen, ledger=account)
         for day in data.each_day():
             release = noisy_days.add_day(day)
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
@@ -234,6 +239,22 @@ def _check_promise(
     from privroute.mechanism.options import as_mechanism  # noqa: PLC0415
 
     promise_of(roads, frame, guarantee, as_mechanism(chosen))
+
+
+def _stream(
+    folder: Path | None,
+    roads: pr.Network,
+    guarantee: pr.Guarantee | None,
+    chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
+    account: "pr.Ledger | None",
+    dates: "Iterable[dt.date]",
+) -> "pr.Stream | None":
+    """The stream to which all of these days can be added: of several none is charged if one of them is there."""
+    if folder is None or guarantee is None or not isinstance(chosen, pr.Daily):
+        return None
+    noisy_days = pr.Stream(folder, roads, guarantee, chosen, ledger=account)
+    noisy_days.check_new(dates)
+    return noisy_days
 
 
 def _ledger(path: Path | None, dataset: str | None) -> "pr.Ledger | None":

@@ -13,13 +13,14 @@ __all__ = ["check_release_place", "make_folder"]
 
 def check_release_place(place: Path, *, overwrite: bool) -> None:
     """Refuse a place where a release cannot be written, in the words of the command line."""
-    if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise InputError(f"{place} is not a folder; choose another with --out")
     try:
+        odd = place.is_symlink() or (place.exists() and not place.is_dir())
         taken = place.is_dir() and any(place.iterdir())
         other = taken and not only_a_release(place)
     except OSError as problem:
         raise InputError(f"{place} cannot be read ({problem.strerror}); choose another with --out") from None
+    if odd:
+        raise InputError(f"{place} is not a folder; choose another with --out")
     if other:
         raise InputError(f"{place} holds other files than a release, so it is not replaced; choose another with --out")
     if taken and not overwrite:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,6 +26,7 @@ __all__ = [
     "DestinationOption",
     "DiagnosticsOption",
     "EpochUnitOption",
+    "KeptOnceOption",
     "LargestKmOption",
     "MaxPerPairOption",
     "MaxRequestsOption",
@@ -131,6 +133,14 @@ MaxPerPairOption = Annotated[
         "--max-per-pair", min=1, help="Of these for one origin and destination. Default: all.", rich_help_panel=_PANEL
     ),
 ]
+KeptOnceOption = Annotated[
+    bool,
+    typer.Option(
+        "--kept-once",
+        help="The files hold no more of a user than that, chosen before the first release (budget --kept-requests).",
+        rich_help_panel=_PANEL,
+    ),
+]
 DiagnosticsOption = Annotated[
     Path | None,
     typer.Option("--diagnostics", help="PRIVATE file to write the numbers of dropped rows to.", rich_help_panel=_PANEL),
@@ -146,11 +156,11 @@ TempFolderOption = Annotated[
 class TripOptions:
     """Trip files and how to read them, with everything public checked before one is opened.
 
-    days, period_min, contribution : the public frame; arguments : those of `read_trips`
+    each_date, period_min, contribution : the public frame; arguments : those of `read_trips`
     """
 
     files: list[str]
-    days: int
+    each_date: tuple[dt.date, ...]
     period_min: float
     contribution: pr.Contribution | None
     arguments: dict[str, Any]
@@ -164,15 +174,22 @@ class TripOptions:
         if period is None:
             raise InputError("--trips needs --period, like 07:00-08:00")
         diagnostics = options["diagnostics"]
-        if diagnostics is not None and diagnostics.absolute().is_relative_to(out.absolute()):
+        if diagnostics is not None and diagnostics.resolve().is_relative_to(out.resolve()):
             raise InputError("--diagnostics is private and may not be inside --out; choose another place")
         for end in ("origin", "destination"):
             options[end] = options.pop(f"{end}_lon_lat") or options[end]
         with inputs.spoken_as_options():
             frame = OperationDays.of(period, dates, options["weekdays"])
-            contribution = as_contribution(options["unit"], options["max_requests"], options["max_per_pair"])
+            contribution = as_contribution(
+                options["unit"], options["max_requests"], options["max_per_pair"], kept_once=options["kept_once"]
+            )
         arguments = {"period": period, "dates": dates} | options
-        return cls(files, len(frame.dates), frame.period_min, contribution, arguments)
+        return cls(files, frame.dates, frame.period_min, contribution, arguments)
+
+    @property
+    def days(self) -> int:
+        """N."""
+        return len(self.each_date)
 
     def frame(self, pairs: pr.Pairs, expansion: float) -> Frame:
         """What is public of the history to come."""
@@ -203,6 +220,11 @@ class DailyOptions:
     def days(self) -> int:
         """N."""
         return int((self.dates[1] - self.dates[0]).days) + 1
+
+    @property
+    def each_date(self) -> list[dt.date]:
+        """Every day of the range."""
+        return [self.dates[0] + dt.timedelta(days=day) for day in range(self.days)]
 
     def frame(self, pairs: pr.Pairs, expansion: float) -> Frame:
         """What is public of the history to come."""

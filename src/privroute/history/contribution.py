@@ -22,6 +22,8 @@ class Contribution:
     unit : "user": of each user in the whole history; "user-day": of each user on each day
     max_requests : k, requests kept of each user (and day)
     max_per_pair : k_p ≤ k, requests kept of each user (and day) for one pair; default: k
+    once : they were chosen once for the whole data set, before its first release, so that all releases together hold
+        no more of a user; otherwise every history holds another choice
 
     The requests to keep must be chosen for each user (and day) without looking at anybody else's: `read_trips` does so.
     Whoever makes a DemandHistory with a contribution by hand vouches for it. Proof: docs/proofs/user.md.
@@ -30,6 +32,7 @@ class Contribution:
     unit: UserUnit
     max_requests: int
     max_per_pair: int | None = None
+    once: bool = False
 
     def __post_init__(self) -> None:
         one_of(self.unit, ("user", "user-day"), "unit", HistoryError)
@@ -37,6 +40,8 @@ class Contribution:
         if self.max_per_pair is None:
             object.__setattr__(self, "max_per_pair", self.max_requests)
         _whole(self.max_per_pair, "max_per_pair", self.max_requests)
+        if self.once is not False and (self.once is not True or self.unit != "user"):
+            raise HistoryError(f'once is {show(self.once)}; pass True or False, and True only with unit="user"')
 
     @property
     def squared_norm(self) -> int:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import HistoryError
 from privroute.history.operation_days import DAY_US, EPOCH, NAMES, SECOND_US, time_zone, utc_offsets
-from privroute.history.trip_database import literal
+from privroute.history.trip_database import UnreadableError, literal
 from privroute.network.checks import one_of, show
 
 if TYPE_CHECKING:
     from privroute.history.operation_days import OperationDays
+    from privroute.history.trip_database import Database
 
 __all__ = ["EpochUnit", "TimeColumn", "TimeReading", "coordinate", "day_number", "in_period", "user_key", "zone_key"]
 
@@ -76,8 +77,27 @@ class TimeReading:
                 raise HistoryError(f'time_format is {show(self.time_format)}; pass letters like "%d.%m.%Y %H:%M"')
             if self.epoch_unit is not None:
                 raise HistoryError("time_format= is for texts and epoch_unit= for numbers; pass one of them")
+            if self._format_is_aware and self.tz is None:
+                raise HistoryError("times with an offset need tz=, the time zone of period and dates: Europe/Berlin")
         if self.epoch_unit is not None and self.tz is None:
             raise HistoryError("epoch_unit= counts in UTC; pass tz= to say in which time zone the period is meant")
+
+    @property
+    def _format_is_aware(self) -> bool:
+        return self.time_format is not None and "%z" in self.time_format.lower()
+
+    def check_format(self, database: Database) -> None:
+        """Refuse a format that DuckDB does not know, before a file is opened: it would look like a damaged one."""
+        known = True
+        if self.time_format is not None:
+            try:
+                database.rows(f"SELECT try_strptime('', {literal(self.time_format)})")
+            except UnreadableError:
+                known = False
+        if not known:
+            raise HistoryError(
+                f"time_format is {show(self.time_format)}, which has letters that strptime does not know"
+            )
 
     def column(self, name: str, kind: str) -> TimeColumn | None:
         """SQL for a column of this type; None if the type cannot hold departure times, or not without an option."""
@@ -99,7 +119,7 @@ class TimeReading:
     def _text(self, name: str) -> TimeColumn:
         if self.time_format is not None:
             parsed = f"try_strptime({name}, {literal(self.time_format)})"
-            if "%z" in self.time_format.lower():
+            if self._format_is_aware:
                 return self._aware(f"epoch_us({parsed})", f"{parsed} IS NULL")
             return self._naive(parsed, f"{parsed} IS NULL")
         text = f"trim({name})"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Database", "UnreadableError", "identifier", "literal", "open_database"]
 
-LEAST_MEMORY_MB = 64
+LEAST_MEMORY_MB, MOST_MEMORY_MB = 64, 2**30
 _POLL_SECONDS = 0.2
 
 
@@ -153,9 +153,15 @@ def _bar(connection: Any, progress: bool) -> Iterator[None]:
 
 
 def _memory(memory_mb: object) -> int:
-    if isinstance(memory_mb, bool) or not isinstance(memory_mb, int) or memory_mb < LEAST_MEMORY_MB:
-        raise HistoryError(f"memory_mb is {show(memory_mb)}; pass a whole number of at least {LEAST_MEMORY_MB}")
-    return memory_mb
+    if (
+        isinstance(memory_mb, int)
+        and not isinstance(memory_mb, bool)
+        and LEAST_MEMORY_MB <= memory_mb <= MOST_MEMORY_MB
+    ):
+        return memory_mb
+    raise HistoryError(
+        f"memory_mb is {show(memory_mb)}; pass a whole number from {LEAST_MEMORY_MB} to {MOST_MEMORY_MB}"
+    )
 
 
 def _folder(place: object) -> Path:

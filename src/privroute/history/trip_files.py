@@ -34,6 +34,7 @@ _CSV = (".csv", ".tsv", ".txt")
 _COMPRESSED = (".gz", ".zst")
 _LONGEST_LINE = 65_536
 _BATCH_ROWS = 65_536
+_LARGEST_TIME = {"s": 2**62 // 10**6, "ms": 2**62 // 10**3, "us": 2**62, "ns": 2**63 - 1}  # microseconds fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ def _matches(item: object) -> list[Path]:
     if not isinstance(item, str | os.PathLike) or not isinstance(os.fspath(item), str) or "\0" in os.fspath(item):
         raise HistoryError(f"files: {show(item)} is not a path; pass texts or pathlib.Path")
     path = Path(item)
-    if path.exists() or not glob.has_magic(str(item)):
+    # unlike Path.exists, which raises where a name is too long
+    if os.path.exists(path) or not glob.has_magic(str(item)):  # noqa: PTH110
         return [path]
     matches = sorted(glob.glob(str(item), recursive=True))  # noqa: PTH207 - Path.glob takes no absolute patterns
     if not matches:
@@ -136,8 +138,13 @@ def _parquet_columns(database: Database, path: Path, roles: Mapping[str, str]) -
         pass
     if described is None:
         raise FormatError(path, "is not readable as Parquet; it is damaged or something else")
-    known = {name.lower(): (name, kind) for name, kind, *_ in reversed(described)}
+    known = {name.lower(): (name, kind) for name, kind, *_ in described}
+    names = []
+    with suppress(OSError, ValueError, pa.ArrowException):  # DuckDB gives the second of two equal names another one
+        names = [name.lower() for name in pq.read_schema(path).names]
     for role, name in roles.items():
+        if names.count(name.lower()) > 1:
+            raise FormatError(path, f"has the column {show(name)} more than once")
         if name.lower() not in known:
             raise _lacks(path, role, name, len(described))
     return tuple(known[name.lower()] for name in roles.values())
@@ -231,9 +238,9 @@ def _unquoted(cell: str) -> str:
 def careful_copy(database: Database, path: Path, roles: Mapping[str, str]) -> Path:
     """A copy of a Parquet file's columns, called as their roles, without the values that stop DuckDB.
 
-    These are times beyond 64 bits of microseconds, which become null, and texts that are not UTF-8, whose bad bytes are
-    replaced: faults of single rows, which must not decide whether the others are read. The copy is in the database's
-    own folder.
+    These are times beyond 64 bits of microseconds and texts that are not UTF-8. They become null: faults of single
+    rows, which must not decide whether the others are read, nor make one user of two whose ids are broken in different
+    ways. The copy is in the database's own folder.
     """
     target = database.folder / f"copy{len(list(database.folder.iterdir()))}.parquet"
     done = False
@@ -262,16 +269,19 @@ def _careful(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_timestamp(column.type):
-        factor = {"s": 10**6, "ms": 10**3}.get(column.type.unit, 1)
-        limit = (2**62) // factor
+        limit = _LARGEST_TIME[column.type.unit]
         number = column.cast(pa.int64())
         near = pc.and_(pc.greater_equal(number, -limit), pc.less_equal(number, limit))
         return pc.if_else(near, column, pa.scalar(None, column.type)).cast(
             pa.timestamp("us", column.type.tz), safe=False
         )
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        texts = column.cast(pa.large_binary()).to_pylist()
-        return pa.array(
-            [None if text is None else text.decode("utf-8", "replace") for text in texts], pa.large_string()
-        )
+        return pa.array([_decoded(text) for text in column.cast(pa.large_binary()).to_pylist()], pa.large_string())
     return column
+
+
+def _decoded(text: bytes | None) -> str | None:
+    try:
+        return None if text is None else text.decode()
+    except UnicodeDecodeError:
+        return None

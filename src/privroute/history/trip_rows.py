@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privroute.network.text_files import write_whole
-
-if TYPE_CHECKING:
-    import os
 
 __all__ = ["TripRows"]
 
@@ -63,6 +60,7 @@ class TripRows:
         """Write the numbers as JSON, for the curator's eyes."""
         values = {"notice": "PRIVATE, computed from trips without noise: do not publish", "read": self.read}
         with write_whole(path) as stream:
+            os.fchmod(stream.fileno(), _PRIVATE_MODE)
             json.dump(values | asdict(self), stream, indent=2)
             stream.write("\n")
         Path(path).chmod(_PRIVATE_MODE)

@@ -63,6 +63,7 @@ def read_trips(
     unit: Unit = "request",
     max_requests: int | None = None,
     max_per_pair: int | None = None,
+    kept_once: bool = False,
     expansion: float = 1.0,
     on_unreachable: OnUnreachable = "error",
     diagnostics: str | os.PathLike[str] | None = None,
@@ -87,6 +88,9 @@ def read_trips(
     unit : "request"; or "user" or "user-day", which keep at most `max_requests` requests of each user (and day), and of
         those at most `max_per_pair` for one pair, chosen at random without looking at other users; `user` is the column
         of ids. The guarantee must be for the same unit.
+    kept_once : for unit user: whoever reads vouches that the files hold no more than these bounds of each user in the
+        whole data set, chosen before its first release. A ledger with kept requests asks for it: what is kept here is
+        chosen anew at every reading, so readings of different dates would hold more of a user together.
     expansion, on_unreachable : as in DemandHistory and Pairs.of_zones
     diagnostics : PRIVATE file to write the numbers of dropped rows to; never put it where releases are
     report : called with those numbers; by default they are printed on the error stream, marked PRIVATE
@@ -97,7 +101,7 @@ def read_trips(
     never show what stands in a record. docs/trips.md has the whole of it.
     """
     days = OperationDays.of(period, dates, weekdays)
-    contribution = as_contribution(unit, max_requests, max_per_pair)
+    contribution = as_contribution(unit, max_requests, max_per_pair, kept_once=kept_once)
     roles = _roles(origin, destination, departure, None if contribution is None else user)
     reading = TimeReading(days, tz, time_format, epoch_unit)
     check_type(network, Network, "network", HistoryError)
@@ -105,6 +109,7 @@ def read_trips(
     pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
     check_expansion(expansion)
     with open_database(memory_mb, temp_folder, progress=progress) as database:
+        reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
         found = find_files(files)
         _put_tables(database, network, pairs, nearest)
@@ -305,16 +310,20 @@ def _floats(column: Any) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
 
 
-def as_contribution(unit: object, max_requests: object, max_per_pair: object) -> Contribution | None:
+def as_contribution(
+    unit: object, max_requests: object, max_per_pair: object, *, kept_once: bool = False
+) -> Contribution | None:
     """The bound that arguments of read_trips name; None at request level."""
     chosen = one_of(unit, UNITS, "unit", HistoryError)
     if chosen == "request":
         if max_requests is not None or max_per_pair is not None:
             raise HistoryError('max_requests= and max_per_pair= bound users; pass unit="user" or unit="user-day"')
+        if kept_once:
+            raise HistoryError('kept_once= is about users; pass unit="user"')
         return None
     if max_requests is None:
         raise HistoryError(f'unit="{chosen}" needs max_requests=, how many requests of each {chosen} are kept at most')
-    return Contribution(chosen, max_requests, max_per_pair)  # type: ignore[arg-type]  # checked there
+    return Contribution(chosen, max_requests, max_per_pair, kept_once)  # type: ignore[arg-type]  # checked there
 
 
 def _roles(origin: Ends, destination: Ends, departure: str, user: str | None) -> dict[str, str]:

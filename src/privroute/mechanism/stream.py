@@ -31,6 +31,7 @@ from privroute.release.release import Release
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
 
 __all__ = ["Stream"]
 
@@ -82,6 +83,15 @@ class Stream:
         """The days that were added, ascending."""
         return tuple(self._files.dates())
 
+    def check_new(self, dates: Iterable[dt.date]) -> None:
+        """Refuse days that the stream has already."""
+        known = set(self.dates).intersection(dates)
+        if known:
+            raise StreamError(
+                f"{self._files.folder}: {min(known)} was added before, and a second look at it would cost anew; "
+                "nothing was charged. Its noisy counts are kept: release() makes policies of them at no cost"
+            )
+
     def add_day(self, history: DemandHistory, *, network: Network | None = None, progress: bool = False) -> Release:
         """Charge, perturb and keep one day, and make a policy of the days so far.
 
@@ -100,11 +110,7 @@ class Stream:
         frame.pairs.reachable(roads)
         (date,) = frame.dates
         with self._files.locked():
-            if date in self._files.dates():
-                raise StreamError(
-                    f"{self._files.folder}: {date} was added before, and a second look at it would cost anew; nothing "
-                    "was charged. Its noisy counts are kept: release() makes policies of them at no cost"
-                )
+            self.check_new([date])
             shared, ends = _shared(self.guarantee, frame), _labels(roads, frame.pairs)
             known = self._files.frame()
             if known is None:
@@ -125,7 +131,12 @@ class Stream:
         shared = self._files.frame()
         if shared is None or not self._files.dates():
             raise StreamError(f"{self._files.folder} has no day yet; add one")
-        return self._publish(_frame(shared, _pairs(self.network, *self._files.pairs())), progress)
+        pairs = _pairs(self.network, *self._files.pairs())
+        try:
+            frame = _frame(shared, pairs)
+        except (KeyError, TypeError, ValueError, HistoryError):
+            raise StreamError(f"{self._files.folder}: what its days share was changed; restore it") from None
+        return self._publish(frame, progress)
 
     def _publish(self, frame: Frame, progress: bool) -> Release:
         """Post-processing: noisy days and public data only."""
@@ -136,11 +147,10 @@ class Stream:
         promise = DAILY.promise(self.network, used, self.guarantee, options)
         made = DAILY.publish(self.network, used, options, promise, np.stack([noisy for noisy, _ in days]), progress)
         certificate, on_saved = certify(used, options, OpenDPNoise(), promise), None
-        entries = [budget for _, budget in days if isinstance(budget, dict)]
-        if len(entries) == len(days):  # a day that nobody charged makes the whole untracked
-            last = max(entries, key=lambda entry: int(entry["entry"]))
+        last = _one_account([budget for _, budget in days])
+        if last is not None:
             certificate = replace(certificate, budget=last)
-            if self.ledger is not None:
+            if self.ledger is not None and self.ledger.dataset == last["dataset"]:
                 on_saved = partial(note_written, self.ledger, last["entry"])
         return Release(made.policy, certificate, made.demand, made.noisy_counts, on_saved)
 
@@ -157,6 +167,15 @@ class Stream:
         dates = self.dates
         span = f", {dates[0]} to {dates[-1]}" if dates else ""
         return f"Stream({self._files.folder}, {len(dates):,} days{span})"
+
+
+def _one_account(budgets: list[Any]) -> dict[str, Any] | None:
+    """The last entry of the account that paid for all days; None if a day was not charged, or to another account."""
+    entries = [budget for budget in budgets if isinstance(budget, dict)]
+    accounts = {(entry["dataset"], entry["approved_epsilon"], entry["approved_delta"]) for entry in entries}
+    if len(entries) < len(budgets) or len(accounts) != 1:
+        return None
+    return max(entries, key=lambda entry: int(entry["entry"]))
 
 
 def _network(network: object) -> Network:

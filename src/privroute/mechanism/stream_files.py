@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from privroute.errors import StreamError
+from privroute.errors import ReleaseError, StreamError
+from privroute.release.certificate import check_budget
 from privroute.release.place import flush
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ class StreamFiles:
             raise StreamError(f"{self.folder / name} does not have one noisy count for each pair; restore it")
         try:
             budget = json.loads((table.schema.metadata or {})[b"budget"])
-        except (KeyError, ValueError):
+            check_budget(budget)
+        except (KeyError, ValueError, TypeError, RecursionError, ReleaseError):
             raise StreamError(f"{self.folder / name} does not say what paid for it; restore it") from None
         return column.to_numpy(), budget
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from privroute.errors import GuaranteeError
+from privroute.history.contribution import LARGEST_BOUND
 from privroute.network.checks import show
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
 from privroute.privacy.scope import Profile, Scope
@@ -78,8 +79,8 @@ class Approval:
             object.__setattr__(self, "kept_per_pair", self.kept_requests)
         for name in ("kept_requests", "kept_per_pair"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise GuaranteeError(f"{name} is {value!r}; pass a whole number of at least 1")
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_BOUND:
+                raise GuaranteeError(f"{name} is {show(value)}; pass a whole number from 1 to {LARGEST_BOUND:,}")
         if (self.kept_per_pair or 0) > (self.kept_requests or 0):
             raise GuaranteeError(f"kept_per_pair is {self.kept_per_pair}, above kept_requests, of which it is a part")
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Self
 
 from privroute.errors import BudgetError, GuaranteeError, LedgerError
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon
-from privroute.privacy.ledger_file import chained, make_file, transaction
+from privroute.privacy.ledger_file import chained, is_there, make_file, transaction
 from privroute.privacy.scope import DAY_S, Scope, moment
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from privroute.history.contribution import Contribution
     from privroute.history.frame import Frame
     from privroute.release.certificate import Certificate
     from privroute.release.guarantee import Guarantee
@@ -112,7 +113,7 @@ class Ledger:
         place, name = _path(path), _name(dataset)
         if not isinstance(approval, Approval):
             raise GuaranteeError(f"approval is a {type(approval).__name__}; pass privroute.Approval")
-        if not place.exists():
+        if not is_there(place):
             make_file(place)
         with transaction(place, "write") as file:
             if file.execute("SELECT 1 FROM dataset WHERE name = ?", (name,)).fetchone():
@@ -144,17 +145,17 @@ class Ledger:
         mechanism: str,
         *,
         time_zone: str | None = None,
-        bounds: tuple[int | None, int | None] = (None, None),
+        contribution: Contribution | None = None,
     ) -> tuple[Charge, Account]:
         """Spend rho on the scope, for ever, or refuse; when this returns the charge is on the disk.
 
         time_zone : whose wall clock the scope means
-        bounds : at most so many requests of a user, and of a user for a pair, where the unit is user
+        contribution : how much of one user the release counts at most, where the unit is a user
         """
         granted = None
         with transaction(self.path, "write") as file:
             before = self._account(file)
-            self._check_terms(before.approval, guarantee.unit, scope, time_zone, bounds)
+            self._check_terms(before.approval, guarantee.unit, scope, time_zone, contribution)
             spending = before.spending
             if spending.allows(scope, rho):
                 granted = self._enter(file, scope, guarantee, rho, mechanism)
@@ -181,7 +182,7 @@ class Ledger:
         unit: str,
         scope: Scope,
         time_zone: str | None,
-        bounds: tuple[int | None, int | None],
+        contribution: Contribution | None,
     ) -> None:
         """Refuse what the rule of this data set is not proved for."""
         start = f"{self.path}: the budget of {self.dataset!r} is "
@@ -192,10 +193,17 @@ class Ledger:
             raise LedgerError(f"{start}kept in the time zone {ours}, and this history in {given}; use one for all")
         if unit == "user-day" and scope.passes_midnight:
             raise LedgerError(f"{start}for one user on one day, and this period passes midnight; use two periods")
-        kept = (approval.kept_requests, approval.kept_per_pair)
-        if approval.kept_requests is not None and bounds != kept:
-            pair = f" and {kept[1]} for a pair" if kept[1] else ""
-            raise LedgerError(f"{start}for {kept[0]} requests of a user{pair} in all; give every release these bounds")
+        if approval.kept_requests is None:
+            return
+        bounds = None if contribution is None else (contribution.max_requests, contribution.max_per_pair)
+        kept = f"for {approval.kept_requests} requests of a user and {approval.kept_per_pair} for a pair in all"
+        if contribution is None or bounds != (approval.kept_requests, approval.kept_per_pair):
+            raise LedgerError(f"{start}{kept}; give every release these bounds")
+        if not contribution.once:
+            raise LedgerError(
+                f"{start}{kept}, chosen once, and this history chose its own; read files that hold only the kept ones, "
+                "with kept_once=True, or enter a data set without kept requests, in which all releases add up"
+            )
 
     def note_written(self, entry: int, folder: str | os.PathLike[str]) -> None:
         """Note where the release of a charge was written."""
@@ -252,10 +260,13 @@ def charge_release(
             f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
             "released; leave the ledger out if it will not be published"
         )
-    kept = frame.contribution
-    bounds = (None, None) if kept is None else (kept.max_requests, kept.max_per_pair)
     charge, account = ledger.charge(
-        scope_of(frame), guarantee, certificate.rho, certificate.mechanism, time_zone=frame.time_zone, bounds=bounds
+        scope_of(frame),
+        guarantee,
+        certificate.rho,
+        certificate.mechanism,
+        time_zone=frame.time_zone,
+        contribution=frame.contribution,
     )
     entry = {
         "dataset": account.dataset,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["chained", "make_file", "transaction"]
+__all__ = ["chained", "is_there", "make_file", "transaction"]
 
 _APPLICATION = 0x50_52_42_4C  # "PRBL"
 _VERSION = 1
@@ -56,6 +56,11 @@ _ADVICE = {
     sqlite3.SQLITE_NOTADB: "it is not a ledger; pass the file that privroute budget init made",
     sqlite3.SQLITE_CORRUPT: "it is damaged; restore it, and count every release since then as spent",
 }
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is anything that can be reached under this path."""
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where it cannot know
 
 
 def make_file(path: Path) -> None:
@@ -85,9 +90,9 @@ def make_file(path: Path) -> None:
 @contextmanager
 def transaction(path: Path, kind: Literal["read", "write"]) -> Iterator[sqlite3.Connection]:
     """One transaction on a ledger that was checked; it is committed at the end, or undone on any error."""
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered or a name is too long
         raise LedgerError(f"{path} is a folder; a ledger is one file")
-    if not path.exists():
+    if not is_there(path):
         raise LedgerError(f"{path}: there is no such ledger; make one with privroute budget init")
     try:
         with closing(sqlite3.connect(_address(path, "rw"), uri=True, timeout=_WAIT_S, isolation_level=None)) as file:

@@ -13,7 +13,7 @@ from privroute.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ADJACENCY", "BUDGET", "Certificate", "DataKind", "NoiseKind", "epsilon_of_rho"]
+__all__ = ["ADJACENCY", "BUDGET", "Certificate", "DataKind", "NoiseKind", "check_budget", "epsilon_of_rho"]
 
 DataKind = Literal["trips", "simulated"]
 NoiseKind = Literal["opendp", "seeded", "none"]
@@ -32,7 +32,8 @@ ADJACENCY = {
     ),
     "user-day": (
         "two data sets are neighbours if one has all requests of one user on one day more, for all origin-destination "
-        "pairs, and they are equal otherwise (add or remove). Of each user at most max_requests requests are counted "
+        "pairs, and they are equal otherwise (add or remove). What follows midnight in a period that passes it belongs "
+        "to the day on which the period began. Of each user at most max_requests requests are counted "
         "on a day, at most max_per_pair of them for one pair. Replacing the requests of one user on one day by others "
         "counts as two such steps: for counts its sensitivity is sqrt(2) times as large."
     ),
@@ -119,7 +120,7 @@ class Certificate:
         if ADJACENCY.get(certificate.unit) != certificate.adjacency:
             raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
         _check_dates(certificate.first_date, certificate.last_date)
-        _check_budget(certificate.budget)
+        check_budget(certificate.budget)
         _check_bounds(certificate)
         if private:
             _check_promise(certificate)
@@ -191,7 +192,8 @@ def _check_dates(first: str | None, last: str | None) -> None:
         raise ReleaseError("the certificate's first_date is after its last_date")
 
 
-def _check_budget(budget: str | Mapping[str, Any]) -> None:
+def check_budget(budget: str | Mapping[str, Any]) -> None:
+    """Refuse what does not say which ledger entry paid, or that none did."""
     if isinstance(budget, str):
         good = budget == "not tracked"
     else:
