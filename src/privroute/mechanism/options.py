@@ -32,11 +32,12 @@ def _number(
     name: str, value: object, *, above: float = 0.0, least: float | None = None, below: float = math.inf, why: str = ""
 ) -> None:
     good = isinstance(value, int | float) and not isinstance(value, bool) and value < below
-    good = good and (value == 0 or _TINY <= abs(value) <= _HUGE)  # type: ignore[arg-type]
     if not good or not (value > above if least is None else value >= least):  # type: ignore[operator]
         wanted = f"greater than {above:g}" if least is None else f"of at least {least:g}"
         limit = "" if below == math.inf else f" and below {below:g}"
         raise GuaranteeError(f"{name} is {show(value)}; pass a number {wanted}{limit}{why}")
+    if value != 0 and not _TINY <= value <= _HUGE:  # type: ignore[operator]
+        raise GuaranteeError(f"{name} is {show(value)}; pass a number between {_TINY:g} and {_HUGE:g}")
 
 
 @dataclass(frozen=True, slots=True)
