@@ -233,15 +233,14 @@ private:
     }
 
     void judge(Lane& lane, double sum, double largest) {
-        const bool certified = half_path_ * sum <= 0.8 * rows_.tolerance;
+        const bool enough = half_path_ * sum <= 0.8 * rows_.tolerance;
         if (sum < 0.7 * lane.best) lane.stalls = 0;
         else if (sum < 1e-7) ++lane.stalls;  // rounding holds it here; far out slow steps are normal
         if (sum < lane.best) lane.best = sum;
         lane.next_delta = largest < largest_delta ? 0.1 * largest : largest_delta;
         if (lane.next_delta < smallest_delta) lane.next_delta = smallest_delta;
-        lane.done = certified || ++lane.steps > most_steps || lane.stalls > most_stalls;
+        lane.done = enough || ++lane.steps > most_steps || lane.stalls > most_stalls;
         lane.sum = sum;
-        if (lane.done) rows_.state[lane.row] = certified ? RowState::done : RowState::failed;
     }
 
     // Flows, potentials and error bounds of the lanes that are done. A row whose bound misses the tolerance keeps its
@@ -266,19 +265,21 @@ private:
             scatter(flows, e, clip(point_[e] + (trial_[head[e]] - trial_[tail[e]])));
     }
 
+    // Alone decides whether a row is done: what was written over its point must not go to the exact solver as a point.
     // The bound knows the sum of the flows only where it needs to: elsewhere 1 on every link is enough.
     bool certify(int l) {
         const Lane& lane = lane_[l];
         double& bound = rows_.error_bound[lane.row];
         bound = certified_bound(g_, lane.sum, g_.links, lane.largest_point, unit_roundoff);
-        if (bound <= rows_.tolerance) return true;
-        Vec flow{};
-        for (std::int32_t e = 0; e < g_.all_links; ++e)
-            flow += clip(point_[e] + (trial_[g_.head_position[e]] - trial_[g_.tail_position[e]]));
-        bound = certified_bound(g_, lane.sum, flow[l], lane.largest_point, unit_roundoff);
-        if (bound <= rows_.tolerance) return true;
-        rows_.state[lane.row] = RowState::failed;
-        return false;
+        if (!(bound <= rows_.tolerance)) {
+            Vec flow{};
+            for (std::int32_t e = 0; e < g_.all_links; ++e)
+                flow += clip(point_[e] + (trial_[g_.head_position[e]] - trial_[g_.tail_position[e]]));
+            bound = certified_bound(g_, lane.sum, flow[l], lane.largest_point, unit_roundoff);
+        }
+        const bool met = bound <= rows_.tolerance;
+        rows_.state[lane.row] = met ? RowState::done : RowState::failed;
+        return met;
     }
 
     // Takes a row for every idle lane; false if there was none.

@@ -270,6 +270,17 @@ def test_in_place_gives_the_same_without_new_arrays() -> None:
         np.testing.assert_array_equal(bound, found.error_bound)
 
 
+def test_a_row_certified_at_the_last_moment_is_not_projected_again_in_place() -> None:
+    network, pairs, _ = grid(5)  # where rounding stalls a row just within the tolerance
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        points = rng.normal(size=(len(pairs), network.links)) * 3e3
+        found = project(network, pairs, points, tolerance=3e-10)
+        potentials = np.zeros((len(pairs), network.nodes))
+        project_in_place(network, pairs, points, potentials, tolerance=3e-10)
+        np.testing.assert_array_equal(points, found.flows)
+
+
 def test_published_networks_are_projected_within_the_tolerance(tntp: Path) -> None:
     rng = np.random.default_rng(6)
     for name, rows in (("SiouxFalls", 552), ("Anaheim", 200), ("ChicagoSketch", 40), ("EMA", 200)):

@@ -8,6 +8,7 @@ from tests.flows.degenerate import grid
 
 import privroute as pr
 from privroute.errors import DemandError
+from privroute.flows import regularised
 from privroute.flows.regularised import average_demand_errors, minimise_regularised
 from privroute.network.latency import Latency
 from privroute.network.network import Network
@@ -96,3 +97,33 @@ def test_arguments_of_the_wrong_form_are_refused() -> None:
         minimise_regularised(network, [1.0], 1.0)
     with pytest.raises(DemandError, match="other pairs"):
         minimise_regularised(network, demand, 1.0, pairs=Pairs([], []))
+
+
+def test_steps_for_the_constant_that_holds_everywhere_are_made_whatever_a_test_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused = 0
+
+    def never(*_: object) -> bool:  # what rounding might say of a step that is short enough
+        nonlocal refused
+        refused += 1
+        assert refused < 100, "it would go on for ever"
+        return False
+
+    monkeypatch.setattr(regularised, "_is_small_enough", never)
+    network, pairs = two_roads(power=4.0)
+    found = minimise_regularised(network, [1.0], 1.0, pairs=pairs, ceiling_min=8 * network.free_flow_min)
+    assert found.converged
+
+
+def test_a_ceiling_bounds_slopes_that_underflow_at_small_flows() -> None:
+    network = Network([0, 0], [1, 1], Latency.bpr([1.0, 2.0], [100.0, 100.0], 1.0, 300.0), range(2))
+    found = minimise_regularised(network, [1.0], 1.0, pairs=Pairs([0], [1]), ceiling_min=8 * network.free_flow_min)
+    assert found.converged
+
+
+def test_an_objective_beyond_floating_point_numbers_is_infinite_without_a_warning() -> None:
+    network, pairs = two_roads(power=236.0)
+    found = minimise_regularised(network, [40.0], 1e9, pairs=pairs, ceiling_min=8 * network.free_flow_min)
+    assert found.converged
+    assert found.objective == np.inf

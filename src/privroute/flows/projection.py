@@ -112,7 +112,12 @@ def project_in_place(
 
 
 def smallest_tolerance(network: Network) -> float:
-    """The tightest tolerance that can be certified: the flows themselves are rounded to float64."""
+    """The tightest tolerance that can be certified: the flows themselves are rounded to float64.
+
+    Refuses networks that are too large to project on, so that whoever asks before a private phase learns it there.
+    """
+    if network.nodes > MOST_NODES:
+        raise PolicyError(f"the network has {network.nodes:,} nodes; projections are for {MOST_NODES:,} at most")
     return max(1e-13, 4 * float(np.finfo(np.float64).eps) * math.sqrt(network.links))
 
 
@@ -128,8 +133,6 @@ def _project(
     threads: int | None,
 ) -> NDArray[np.float64]:
     pairs.check_fits(network)
-    if network.nodes > MOST_NODES:
-        raise PolicyError(f"the network has {network.nodes:,} nodes; projections are for {MOST_NODES:,} at most")
     least = smallest_tolerance(network)
     if not (isinstance(tolerance, int | float | np.floating) and least <= tolerance < np.inf):
         raise PolicyError(f"tolerance is {tolerance!r}; pass a number of at least {least:.1g}")

@@ -106,9 +106,11 @@ def minimise_regularised(
                 network, pairs, ahead - slope / lipschitz, potentials=potentials, tolerance=each, threads=threads
             )
             moved = done.flows - ahead
-            if _is_small_enough(network, daily, ahead, moved, lipschitz - alpha, ceiling_min):
+            if lipschitz >= smoothness.everywhere or _is_small_enough(
+                network, daily, ahead, moved, lipschitz - alpha, ceiling_min
+            ):
                 break
-            lipschitz *= 2.0
+            lipschitz = min(2.0 * lipschitz, smoothness.everywhere)
         potentials = done.potentials
         residual = float(np.linalg.norm(moved)) * lipschitz
         if residual <= 2.0 * alpha * tolerance:  # cheap test first: the certificate costs a gradient
@@ -185,15 +187,22 @@ def average_demand_errors(
 
 
 class _Smoothness:
-    """Lipschitz constant of the gradient near a point: α + max_e (1/N) Σ_k |Λ_k|² t'_e(y_ke), t' below the ceiling."""
+    """Lipschitz constant of the gradient near a point: α + max_e (1/N) Σ_k |Λ_k|² t'_e(y_ke), t' below the ceiling.
+
+    everywhere : one that holds at all points, infinite without a ceiling. Steps for it need no test, which rounding
+        could fail for ever
+    """
 
     def __init__(self, network: Network, daily: NDArray[np.float64], alpha: float, ceiling_min: ArrayLike) -> None:
         latency = network.latency
-        latency.marginal_slope_bound(1.0)  # refuses curves whose slope is infinite at zero flow
-        finite = bool(np.all(np.isfinite(ceiling_min)))
-        self.steepest = latency.marginal_slope_bound(np.inf, ceiling_min) if finite else np.full(network.links, np.inf)
         self.network, self.alpha = network, alpha
         self.squares = np.einsum("kw,kw->k", daily, daily)
+        self.steepest, self.everywhere = np.full(network.links, np.inf), math.inf
+        if np.all(np.isfinite(ceiling_min)):
+            self.steepest = latency.marginal_slope_bound(np.inf, ceiling_min)
+            self.everywhere = alpha + float(self.squares.mean()) * float(self.steepest.max(initial=0.0))
+        else:
+            latency.marginal_slope_bound(1.0)  # refuses curves whose slope is infinite at zero flow
 
     def at(self, flow: NDArray[np.float64], distance: float = 0.0) -> float:
         """Constant that holds within `distance` of the unit flows with these link flows (days, links)."""

@@ -82,7 +82,8 @@ def objective(
     """F(x, Λ) = Σ_e y_e f_e(y_e) + α/2 ‖x‖²: a number, or (days,) for many days."""
     flow = np.maximum(link_flow(network, rates, flows), 0.0)  # flows may be −1e-16 after arithmetic
     square = sum(float(np.vdot(flows[part], flows[part])) for part in blocks(*flows.shape)) if alpha else 0.0
-    values = (flow * network.latency.time(flow)).sum(axis=-1) + 0.5 * alpha * square
+    with np.errstate(over="ignore"):  # a warning would be an answer about the demand
+        values = (flow * network.latency.time(flow)).sum(axis=-1) + 0.5 * alpha * square
     return float(values) if _is_one_day(rates) else np.asarray(values)
 
 

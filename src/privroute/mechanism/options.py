@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from privroute.errors import GuaranteeError
-from privroute.network.checks import one_of
+from privroute.network.checks import one_of, show
 from privroute.network.demand import Demand
 
 __all__ = ["Counts", "Daily", "Mechanism", "Minimiser", "Sgd", "Unprotected", "as_mechanism", "public_options"]
+
+
+_TINY, _HUGE = 1e-100, 1e100  # squares of options, and what is made of them, stay within float64
+_LARGEST_TILT = 1e3  # noise scales; keeps what is projected within the projection's range
 
 
 def _whole(name: str, value: object, least: int) -> None:
@@ -31,7 +35,9 @@ def _number(
     if not good or not (value > above if least is None else value >= least):  # type: ignore[operator]
         wanted = f"greater than {above:g}" if least is None else f"of at least {least:g}"
         limit = "" if below == math.inf else f" and below {below:g}"
-        raise GuaranteeError(f"{name} is {value!r}; pass a number {wanted}{limit}{why}")
+        raise GuaranteeError(f"{name} is {show(value)}; pass a number {wanted}{limit}{why}")
+    if value != 0 and not _TINY <= value <= _HUGE:  # type: ignore[operator]
+        raise GuaranteeError(f"{name} is {show(value)}; pass a number between {_TINY:g} and {_HUGE:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +84,8 @@ class Daily:
     def __post_init__(self) -> None:
         if self.window is not None:
             _whole("window", self.window, 1)
-        half_life = self.half_life_days
-        if half_life is not None and (isinstance(half_life, bool) or not 0 < half_life < math.inf):
-            raise GuaranteeError(f"half_life_days is {half_life!r}; pass a number of days greater than 0")
+        if self.half_life_days is not None:
+            _number("half_life_days", self.half_life_days, why=" of days")
         if not isinstance(self.next_weekday, bool):
             raise GuaranteeError(f"next_weekday is {self.next_weekday!r}; pass True or False")
         _gap(self.gap)
@@ -127,7 +132,7 @@ class Minimiser:
         _number("alpha", self.alpha, why=_ALPHA)
         _number("ceiling", self.ceiling, above=1.0)
         _number("tolerance", self.tolerance, below=1.0)
-        _number("tilt", self.tilt, least=0.0)
+        _number("tilt", self.tilt, least=0.0, below=_LARGEST_TILT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +195,7 @@ class Sgd:
         for name in other:
             if getattr(self, name) is not None:
                 raise GuaranteeError(f"{name} does not belong to constants={self.constants!r}; leave it out")
-        _number("tilt", self.tilt, least=0.0)
+        _number("tilt", self.tilt, least=0.0, below=_LARGEST_TILT)
         if certified:
             _number("ceiling", self.ceiling, above=1.0)
             _number("cap_factor", self.cap_factor, least=0.0)
@@ -213,8 +218,8 @@ _BY_NAME: dict[str, type[Mechanism]] = {
 
 def as_mechanism(mechanism: str | Mechanism) -> Mechanism:
     """Return the mechanism itself, or the one of this name with its default options."""
-    if isinstance(mechanism, Counts | Daily | Minimiser | Sgd | Unprotected):
-        return mechanism
+    if type(mechanism) in _BY_NAME.values():  # no proof is about a subclass
+        return cast("Mechanism", mechanism)
     if isinstance(mechanism, str) and mechanism in _BY_NAME:
         return _BY_NAME[mechanism]()
     shown = repr(mechanism) if isinstance(mechanism, str) else f"a {type(mechanism).__name__}"

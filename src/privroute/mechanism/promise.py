@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privroute.errors import GuaranteeError
+from privroute.errors import GuaranteeError, NoiseError
 from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale
 
 if TYPE_CHECKING:
     from privroute.release.guarantee import Guarantee
 
 __all__ = ["Promise"]
+
+
+_LARGEST_DRAWN = 2.0**60  # eight deviations of integers of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,11 @@ class Promise:
         """
         scale = gaussian_scale(guarantee.epsilon, guarantee.delta, sensitivity)
         drawn, moved = scale / grid, sensitivity / grid  # the measurement that will be used
+        if drawn > _LARGEST_DRAWN:
+            raise NoiseError(
+                f"the guarantee needs noise of scale {scale:.3g}, beyond the grid on which it is drawn and beyond any "
+                "use; choose a larger epsilon, delta or alpha"
+            )
         if gaussian_epsilon(drawn, moved, guarantee.delta) > guarantee.epsilon:
             raise GuaranteeError("the noise is smaller than the guarantee needs; nothing is released")
         return cls(guarantee, sensitivity, scale, gaussian_rho(drawn, moved))

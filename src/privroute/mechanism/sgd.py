@@ -84,9 +84,9 @@ def iterates(
 def public_caps(frame: Frame, options: Sgd) -> NDArray[np.float64]:
     """(pairs,) largest rate that a day may have: cap_factor times the public rate, and room for cap_trips requests."""
     public = _public_demand(options).on(frame.pairs).rate_per_min
-    return np.asarray(
-        _given(options.cap_factor) * public + _given(options.cap_trips) * frame.expansion / frame.period_min
-    )
+    room = _given(options.cap_trips) * frame.expansion / frame.period_min
+    with np.errstate(over="ignore"):  # infinite caps are refused by the bounds made of them
+        return np.asarray(_given(options.cap_factor) * public + room)
 
 
 def public_start(network: Network, pairs: Pairs, options: Sgd) -> NDArray[np.float64]:

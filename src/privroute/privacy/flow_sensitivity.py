@@ -11,7 +11,7 @@ machine computes. Proofs: docs/proofs/sgd.md and docs/proofs/minimiser.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +39,7 @@ __all__ = [
 
 _U = 2.0**-53
 _LONGEST_STEP = 1e-3 * LARGEST_POINT
+_LARGEST_POWER = 1e3  # relative errors of flows enter costs times the power: keeps them to first order
 _ROUNDINGS = 20  # operations on a marginal cost and its way into the step, more than there are
 
 
@@ -55,7 +56,8 @@ def rate_of_one_request(guarantee: Guarantee, frame: Frame) -> float:
 def ceiling_min(network: Network, ceiling: float) -> NDArray[np.float64]:
     """(links,) t̄, where marginal costs are cut off: a public multiple of the free-flow time, infinite for none."""
     free = network.free_flow_min
-    return np.multiply(free, ceiling, out=np.zeros(free.shape), where=free > 0)
+    with np.errstate(over="ignore"):  # infinite is no ceiling
+        return np.multiply(free, ceiling, out=np.zeros(free.shape), where=free > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +79,27 @@ class SgdBounds:
     @classmethod
     def of(cls, network: Network, caps: NDArray[np.float64], alpha: float, ceiling: float) -> SgdBounds:
         """Bounds for rates of at most `caps`, vehicles per minute on the road, one for each pair."""
-        highest_cost = ceiling_min(network, ceiling)
+        with np.errstate(over="ignore", invalid="ignore"):  # whatever overflows is refused
+            bounds = cls._of(network, caps, alpha, ceiling_min(network, ceiling))
+        if not all(math.isfinite(getattr(bounds, item.name)) for item in fields(cls)):
+            raise GuaranteeError(
+                "the bounds on one request's effect are out of the range of floating-point numbers; choose smaller "
+                "caps (public_demand, cap_factor, cap_trips) or a smaller ceiling"
+            )
+        return bounds
+
+    @classmethod
+    def _of(
+        cls, network: Network, caps: NDArray[np.float64], alpha: float, highest_cost: NDArray[np.float64]
+    ) -> SgdBounds:
         most = network.background_per_min + float(caps.sum())
         cost = network.latency.marginal_cost_bound(most, highest_cost)
         slope = network.latency.marginal_slope_bound(most, highest_cost)
         norm, largest = float(np.linalg.norm(caps)), float(caps.max(initial=0.0))
         steepest = float(np.linalg.norm(slope))
         own = float(np.linalg.norm(cost)) + largest * steepest
-        change = math.hypot(own, math.sqrt(max(norm**2 - largest**2, 0.0)) * steepest)
-        beta = alpha + norm**2 * float(slope.max(initial=0.0))
+        change = math.hypot(own, math.sqrt(max(norm * norm - largest * largest, 0.0)) * steepest)
+        beta = alpha + norm * norm * float(slope.max(initial=0.0))
         return cls(alpha, beta, change, norm, _cost_rounding(network, cost, len(caps)))
 
     def step_rounding(self, step: float, entries: int) -> float:
@@ -100,6 +114,10 @@ def _cost_rounding(network: Network, cost: NDArray[np.float64], pairs: int) -> f
     whatever order it is summed; y t'(y) ≤ power · t(y) where t does not exceed its bound; then a few roundings more.
     """
     power = np.maximum(network.latency.power, 1.0)
+    if float(power.max(initial=1.0)) > _LARGEST_POWER:
+        raise GuaranteeError(
+            f"a latency curve has power {power.max():g}; rounding is bounded for powers up to {_LARGEST_POWER:g}"
+        )
     return float(np.linalg.norm(cost * ((pairs + 4) * power + _ROUNDINGS + power))) * _U * 1.01
 
 
@@ -149,10 +167,11 @@ def largest_mean_rate(network: Network, *, pairs: int, alpha: float, ceiling: fl
     slope = network.latency.marginal_slope_bound(np.inf, highest_cost)
     each = smallest_tolerance(network) + 4 * _U * math.sqrt(network.links)
     ratio = tolerance / (16.0 * math.sqrt(max(pairs, 1)) * each) - 1.0  # how much larger than α curvature may be
+    if not ratio > 0:
+        return 0.0
     steepest = float(slope.max(initial=0.0))
     rounding = _cost_rounding(network, highest_cost, pairs)
-    squares = [ratio * alpha / steepest] if steepest else []
-    norms = [math.sqrt(square) if square > 0 else 0.0 for square in squares]
+    norms = [math.sqrt(ratio * alpha / steepest)] if steepest else []
     norms += [tolerance * alpha / (16.0 * rounding)] if rounding else []
     return min(norms, default=1e12) / math.sqrt(max(pairs, 1))
 
@@ -173,7 +192,7 @@ def minimiser_sensitivity(
     slope = network.latency.marginal_slope_bound(np.inf, highest_cost)
     a, b = float(np.linalg.norm(highest_cost)), math.sqrt(float(slope.sum()))
     change = request / days + 4 * _U * cap
-    return (change * (a + math.sqrt(a**2 + alpha * b**2)) / (2.0 * alpha) + 2.0 * tolerance) * (1.0 + 1e-12)
+    return (change * (a + math.hypot(a, math.sqrt(alpha) * b)) / (2.0 * alpha) + 2.0 * tolerance) * (1.0 + 1e-12)
 
 
 def on_grid_sensitivity(sensitivity: float, entries: int) -> float:
