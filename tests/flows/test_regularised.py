@@ -127,3 +127,10 @@ def test_an_objective_beyond_floating_point_numbers_is_infinite_without_a_warnin
     found = minimise_regularised(network, [40.0], 1e9, pairs=pairs, ceiling_min=8 * network.free_flow_min)
     assert found.converged
     assert found.objective == np.inf
+
+
+def test_the_momentum_whose_rate_is_proved_reaches_the_certificate_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regularised, "_MOST_WITH_RESTARTS", 0)
+    scenario = pr.sioux_falls()
+    found = pr.minimise_regularised(scenario.network, scenario.demand, 400 / 60, tolerance=1e-3)
+    assert found.converged

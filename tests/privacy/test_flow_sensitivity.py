@@ -177,6 +177,26 @@ class TestMinimiser:
         )
         assert found.converged
 
+    @pytest.mark.parametrize("seed", range(4))
+    def test_however_coarse_the_tolerance_rates_at_the_cap_are_solved_in_thousands_of_steps(self, seed: int) -> None:
+        chance = np.random.default_rng(seed)
+        tail, head = np.nonzero(~np.eye(4, dtype=bool))
+        times, capacity = chance.uniform(1, 10, 12), chance.uniform(1, 30, 12)
+        latency = pr.Latency.affine(times, capacity) if seed % 2 else pr.Latency.bpr(times, capacity)
+        network = pr.Network(tail, head, latency, ["a", "b", "c", "d"])
+        alpha = float(10 ** chance.uniform(-1.5, 1.7))
+        cap = largest_mean_rate(network, pairs=12, alpha=alpha, ceiling=8.0, tolerance=1e-2)
+        found = pr.minimise_regularised(
+            network,
+            cap * chance.uniform(0.5, 1.0, 12).round(),
+            alpha,
+            pairs=pr.Pairs(tail, head),
+            tolerance=0.75e-2,
+            ceiling_min=ceiling_min(network, 8.0),
+            max_iterations=30_000,
+        )
+        assert found.converged
+
 
 @given(st.integers(1, 10**7), st.floats(1e-9, 1.0))
 def test_rounding_to_the_grid_adds_half_a_step_for_each_of_two_data_sets(entries: int, moved: float) -> None:

@@ -40,6 +40,7 @@ __all__ = [
 _U = 2.0**-53
 _LONGEST_STEP = 1e-3 * LARGEST_POINT
 _LARGEST_POWER = 1e3  # relative errors of flows enter costs times the power: keeps them to first order
+_WORST_CONDITION = 1e6  # of the minimiser's problem: √1e6 steps shrink the error by e
 _ROUNDINGS = 20  # operations on a marginal cost and its way into the step, more than there are
 
 
@@ -161,12 +162,14 @@ def largest_mean_rate(network: Network, *, pairs: int, alpha: float, ceiling: fl
     """Public cap on each pair's mean rate below which the minimiser's distance certificate can reach `tolerance`.
 
     Rounding and the projections' own errors enter that certificate times up to L/α, L the step constant of the solver.
-    The cap keeps them to a quarter of the tolerance each, for every data. docs/proofs/minimiser.md, Lemma 2.
+    The cap keeps them to a quarter of the tolerance each, for every data, and L/α to a million, so that the solver
+    ends within some ten thousand steps. docs/proofs/minimiser.md, Lemma 2.
     """
     highest_cost = ceiling_min(network, ceiling)
     slope = network.latency.marginal_slope_bound(np.inf, highest_cost)
     each = smallest_tolerance(network) + 4 * _U * math.sqrt(network.links)
     ratio = tolerance / (16.0 * math.sqrt(max(pairs, 1)) * each) - 1.0  # how much larger than α curvature may be
+    ratio = min(ratio, _WORST_CONDITION)
     if not ratio > 0:
         return 0.0
     steepest = float(slope.max(initial=0.0))
