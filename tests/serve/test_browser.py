@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 import privroute as pr
 from privroute.serve.picture import Picture
@@ -322,11 +322,27 @@ def test_connectors_do_not_change_what_a_typical_link_is(page: Page, address: st
 
 
 def test_a_draw_that_fails_is_told(page: Page, address: str) -> None:
-    refusal = {"status": 200, "content_type": "text/html", "body": "<p>a proxy's login page</p>"}
-    page.route("**/v1/sample?*", lambda route: route.fulfill(**refusal))  # type: ignore[arg-type]
+    login = "<p>the login page of a proxy</p>"
+    page.route("**/v1/sample?*", lambda route: route.fulfill(content_type="text/html", body=login))
     opened(page, f"{address}/#origin=1&destination=20")
     page.locator("#sample").click()
     expect(page.locator("#drawn-count")).not_to_be_empty()
+
+
+def test_a_late_failure_does_not_cover_a_newer_answer(page: Page, address: str) -> None:
+    late: list[Route] = []
+    page.route("**/v1/routes?origin=1&destination=20&*", lambda route: late.append(route))
+    opened(page, address)
+    page.locator("#origin").fill("1")
+    page.keyboard.press("Enter")
+    page.locator("#destination").fill("20")
+    page.keyboard.press("Enter")
+    page.locator("#destination").fill("13")
+    page.keyboard.press("Enter")
+    expect(page.locator("#routes-title")).to_have_text("1 → 13")
+    late[0].fulfill(content_type="text/html", body="")
+    page.wait_for_timeout(300)
+    expect(page.locator("#routes-title")).to_have_text("1 → 13")
 
 
 def test_a_label_cannot_leave_the_quotes_of_an_example_for_the_shell(
