@@ -331,7 +331,7 @@ def test_a_draw_that_fails_is_told(page: Page, address: str) -> None:
 
 def test_a_late_failure_does_not_cover_a_newer_answer(page: Page, address: str) -> None:
     late: list[Route] = []
-    page.route("**/v1/routes?origin=1&destination=20&*", lambda route: late.append(route))
+    page.route("**/v1/routes?origin=1&destination=20&*", lambda route: late.append(route))  # noqa: PLW0108 - it wants a function of Python
     opened(page, address)
     page.locator("#origin").fill("1")
     page.keyboard.press("Enter")
