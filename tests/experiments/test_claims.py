@@ -71,11 +71,21 @@ def test_prices_rise_with_the_noise_and_the_printed_constants_cost_orders_of_mag
     result = quick("table-1")
     sweep = result.panel("price against the noise")[0]
     assert np.all(np.diff(sweep.y) > 0)
-    by_setting = {name: [row for row in result.reported if row.setting == name] for name in (LETTER, CERTIFIED, COUNTS)}
+    names = {row.setting for row in result.reported}
+    by_setting = {name: [row for row in result.reported if row.setting == name] for name in names}
     assert all(row.ratio > 1e3 for row in by_setting[LETTER])
-    assert all(row.ours < 0.078 for row in by_setting[CERTIFIED])
+    assert all(row.ours < 0.078 for row in by_setting[f"{CERTIFIED}, as released"])
     assert all(row.ratio < 1e-3 for row in by_setting[COUNTS])
     assert {row.paper for row in by_setting[LETTER]} == {7.83e-2, 3.97e-3, 9.06e-3, 5.96e-3, 2.44e-3, 2.05e-3}
+
+
+def test_both_sets_of_constants_are_priced_with_cycles_and_without(quick: Quick) -> None:
+    """What the mechanism does after the noise must not be counted for one side only."""
+    rows = quick("table-1").reported
+    for printed, released in ((LETTER, f"{LETTER}, cycles removed"), (CERTIFIED, f"{CERTIFIED}, as released")):
+        with_cycles, without = ([row.ours for row in rows if row.setting == name] for name in (printed, released))
+        assert len(with_cycles) == len(without) == 6
+        assert all(before > 5 * after > 0 for before, after in zip(with_cycles, without, strict=True))
 
 
 def test_what_the_paper_says_of_the_limit_in_figure_3_holds(quick: Quick) -> None:

@@ -60,6 +60,10 @@ def test_one_item_from_the_command_line_has_its_files(tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_figure(tmp_path: Path) -> None:
     for name in ("a", "b"):
         assert run("reproduce", "theorem-1", "--quick", "--out", tmp_path / name).code == 0
+    for kind in ("png", "svg"):  # a figure that is passed on alone still says so
+        assert b"Noise in this figure: seeded" in (tmp_path / f"a/theorem-1.{kind}").read_bytes()
+    with (tmp_path / "a/claims.csv").open() as stream:
+        assert {row["noise"] for row in csv.DictReader(stream)} == {"seeded"}
     assert (tmp_path / "a/theorem-1.svg").read_bytes() == (tmp_path / "b/theorem-1.svg").read_bytes()
     assert (tmp_path / "a/theorem-1.csv").read_bytes() == (tmp_path / "b/theorem-1.csv").read_bytes()
 

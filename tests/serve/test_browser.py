@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 import privroute as pr
 from privroute.serve.picture import Picture
@@ -294,6 +294,69 @@ def test_controls_have_names_and_text_has_contrast(page: Page, address: str, rel
         )
         assert nameless == []
         assert page.evaluate(script("contrast")) == []
+
+
+def test_arrow_up_from_nowhere_goes_to_the_last_zone(page: Page, address: str) -> None:
+    opened(page, address)
+    page.locator("#origin").click()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#origin-list [aria-selected=true]")).to_have_text("24")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#origin-list [aria-selected=true]")).to_have_text("1")
+
+
+def test_connectors_do_not_change_what_a_typical_link_is(page: Page, address: str) -> None:
+    """Links 1 and 2 are 3 and 4 long, and the first, 100 long, is a connector."""
+    opened(page, address)
+    found = page.evaluate(
+        """() => {
+          const map = Object.create(privroute.NetworkMap.prototype);
+          map.nodes = { x: [0, 100, 103, 107], y: [0, 0, 0, 0], zone: [0], zone_per_h: null };
+          map.links = { tail: [0, 1, 2], head: [1, 2, 3] };
+          map.connector = new Set([0]);
+          map._prepare();
+          return map.typical;
+        }"""
+    )
+    assert found == 4
+
+
+def test_a_draw_that_fails_is_told(page: Page, address: str) -> None:
+    login = "<p>the login page of a proxy</p>"
+    page.route("**/v1/sample?*", lambda route: route.fulfill(content_type="text/html", body=login))
+    opened(page, f"{address}/#origin=1&destination=20")
+    page.locator("#sample").click()
+    expect(page.locator("#drawn-count")).not_to_be_empty()
+
+
+def test_a_late_failure_does_not_cover_a_newer_answer(page: Page, address: str) -> None:
+    late: list[Route] = []
+    page.route("**/v1/routes?origin=1&destination=20&*", lambda route: late.append(route))  # noqa: PLW0108 - it wants a function of Python
+    opened(page, address)
+    page.locator("#origin").fill("1")
+    page.keyboard.press("Enter")
+    page.locator("#destination").fill("20")
+    page.keyboard.press("Enter")
+    page.locator("#destination").fill("13")
+    page.keyboard.press("Enter")
+    expect(page.locator("#routes-title")).to_have_text("1 → 13")
+    late[0].fulfill(content_type="text/html", body="")
+    page.wait_for_timeout(300)
+    expect(page.locator("#routes-title")).to_have_text("1 → 13")
+
+
+def test_a_label_cannot_leave_the_quotes_of_an_example_for_the_shell(
+    page: Page, bare: pr.Release, serve: Callable[[pr.Release], str]
+) -> None:
+    policy, network = bare.policy, bare.network
+    labels = [f"'; echo {node} #" for node in range(network.nodes)]
+    hostile = pr.Network(network.tail, network.head, network.latency, labels)
+    parts = (policy.pairs, policy.pair_start, policy.path_start, policy.links, policy.probability)
+    page.goto(f"{serve(pr.Release(pr.RoutingPolicy(hostile, *parts), bare.certificate))}/docs")
+    expect(page.locator("#article")).to_contain_text("curl -H")
+    for call in page.locator("#article pre").all_inner_texts():
+        assert "'; echo" not in call
+        assert call.count("'") % 2 == 0
 
 
 def test_the_description_of_the_api_is_a_page(page: Page, address: str) -> None:

@@ -60,6 +60,15 @@ def test_csv_opens_in_spreadsheets_and_no_label_is_a_formula(bare: pr.Release, t
     assert [int(row["pairs_using"]) for row in rows(links)] == brute_force(bare.policy)
 
 
+def test_wide_signs_that_some_spreadsheets_read_as_a_formula_are_disarmed(bare: pr.Release, tmp_path: Path) -> None:
+    policy, old = bare.policy, bare.network
+    labels = [f"{sign}{node}" for node, sign in zip(range(old.nodes), "\uff1d\uff0b\uff0d\uff20" * 6, strict=True)]
+    network = pr.Network(old.tail, old.head, old.latency, labels)
+    parts = (policy.pairs, policy.pair_start, policy.path_start, policy.links, policy.probability)
+    _, routes = export_release(pr.Release(pr.RoutingPolicy(network, *parts), bare.certificate), tmp_path, "csv")
+    assert all(row[name].startswith("'") for row in rows(routes) for name in ("origin", "destination", "nodes"))
+
+
 def brute_force(policy: pr.RoutingPolicy) -> list[int]:
     users: list[set[int]] = [set() for _ in range(policy.network.links)]
     for pair in range(len(policy.pairs)):

@@ -65,6 +65,12 @@ def test_serve_answers_says_where_logs_nothing_and_ends_with_ctrl_c(folder: Path
     assert "Traceback" not in err
 
 
+def test_a_name_of_this_machine_in_any_spelling_keeps_strangers_out(folder: Path) -> None:
+    with started("serve", folder, "--host", "LocalHost", "--port", 0) as (address, _):
+        assert httpx.get(f"{address}v1/health", timeout=30).status_code == 200
+        assert httpx.get(f"{address}v1/health", headers={"host": "evil.example"}).status_code == 400
+
+
 def test_a_damaged_release_is_refused_at_the_start_with_the_reason(folder: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     shutil.copytree(folder, damaged)

@@ -132,11 +132,13 @@ def _whole_decades(axes: Any, letter: str) -> None:
     getattr(axes, f"{letter}axis").set_minor_formatter(NullFormatter())
 
 
-def image(figure: Figure, kind: str) -> bytes:
-    """The figure as a file of this kind, "png" or "svg"; the same figure gives the same bytes."""
+def image(figure: Figure, kind: str, about: str) -> bytes:
+    """The figure as a file of this kind, "png" or "svg", described by `about`; the same figure gives the same bytes."""
     from matplotlib import rc_context  # noqa: PLC0415 - there, since a figure was made
 
     held = BytesIO()
     with rc_context({"svg.hashsalt": "privroute"}):
-        figure.savefig(held, format=kind, dpi=_DPI, metadata={"Date": None} if kind == "svg" else None)
+        figure.savefig(
+            held, format=kind, dpi=_DPI, metadata={"Description": about, **({"Date": None} if kind == "svg" else {})}
+        )
     return held.getvalue()

@@ -17,6 +17,7 @@ from privroute.errors import InputError
 from privroute.experiments.drawing import image
 from privroute.experiments.markdown import reproduction
 from privroute.experiments.page import page
+from privroute.experiments.tables import stamp
 from privroute.network.text_files import write_whole
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _POINTS = ("panel", "curve", "x", "y", "low", "high", "noise")
 _REPORTED = (
     *("item", "where", "quantity", "unit", "paper", "relation", "setting", "ours", "spread", "ratio", "why", "noise"),
 )
-_CLAIMS = ("item", "source", "statement", "holds", "evidence")
+_CLAIMS = ("item", "source", "statement", "holds", "evidence", "noise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +50,17 @@ def write_report(done: Sequence[Done], options: Options, folder: Path) -> Path:
     for each in done:
         name = each.experiment.name
         figure = each.experiment.draw(each.result)
-        pictures[name] = image(figure, "svg")
+        about = f"{stamp(options)} Noise in this figure: {each.result.noise}."
+        pictures[name] = image(figure, "svg", about)
         _write_bytes(folder / f"{name}.svg", pictures[name])
-        _write_bytes(folder / f"{name}.png", image(figure, "png"))
+        _write_bytes(folder / f"{name}.png", image(figure, "png", about))
         _write_csv(folder / f"{name}.csv", _POINTS, _points(each.result))
     _write_csv(folder / "reported.csv", _REPORTED, (row for each in done for row in _reported(each.result)))
     _write_csv(
         folder / "claims.csv",
         _CLAIMS,
         (
-            (each.result.name, row.source, row.text, row.holds, row.evidence)
+            (each.result.name, row.source, row.text, row.holds, row.evidence, each.result.noise)
             for each in done
             for row in each.result.claims
         ),

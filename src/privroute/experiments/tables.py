@@ -37,6 +37,8 @@ def stamp(options: Options) -> str:
         if options.quick
         else ("privroute reproduce", "a full run")
     )
+    if options.tntp is not None:
+        command += " --tntp FOLDER"
     return (
         f"Made by `{command}`, {effort}, seed {options.seed}. Days are simulated and all noise is seeded: "
         "reproducible, so it protects nobody."

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -99,6 +98,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
         responses={
             413: {"model": schemas.Problem, "description": "The question or its answer is too large."},
             415: {"model": schemas.Problem, "description": "The question is not JSON."},
+            503: {"model": schemas.Problem, "description": "Others are being answered; ask again."},
         },
         openapi_extra={
             "requestBody": {
@@ -109,9 +109,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
     )
     async def batch(request: Request) -> Response:
         """Routes of up to 100,000 pairs at once, or one drawn route for each."""
-        body = await _body(request)
-        async with service.turns:
-            return await run_in_threadpool(service.batch, body)
+        return service.batch_in_turn(await _body(request))
 
     @app.get("/v1/network", response_model=schemas.FeatureCollection, tags=["release"])
     def network(request: Request, release: _Pinned = None) -> Response:
@@ -216,6 +214,7 @@ def _problem(status: int, code: str, message: str, headers: Any = None) -> Respo
 
 _SENTENCES = {
     404: ("NotFound", "there is nothing at this address; /docs lists what there is"),
+    503: ("Busy", "as many batches as fit are being answered; ask again in a few seconds"),
     405: ("MethodNotAllowed", "this address does not take this method; /docs lists what it takes"),
 }
 

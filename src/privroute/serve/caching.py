@@ -6,6 +6,7 @@ another release tomorrow, and answered with 304 as long as it does not.
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
 import re
@@ -14,17 +15,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
     from privroute.release.release import Release
 
-__all__ = ["JSON", "Document", "Plain", "Tagged", "release_id"]
+__all__ = ["JSON", "Document", "InTurn", "Plain", "Tagged", "release_id"]
 
 JSON = "application/json"
 _KEPT = "public, max-age=31536000, immutable"
@@ -69,6 +72,29 @@ class Plain(Response):
         last = len(self.pieces) - 1
         for position, piece in enumerate(self.pieces):
             await send({"type": "http.response.body", "body": piece, "more_body": position < last})
+
+
+class InTurn(Response):
+    """An answer that is made and sent while it holds one of a few turns, since it stands in memory until it is sent.
+
+    Whoever gets no turn in time, because others read slowly, is told to come again.
+    """
+
+    def __init__(self, turns: asyncio.Semaphore, make: Callable[[], Response], patience_s: float) -> None:
+        self.background = None
+        self._turns, self._make, self._patience_s = turns, make, patience_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Wait for a turn, make the answer and send it."""
+        try:
+            await asyncio.wait_for(self._turns.acquire(), self._patience_s)
+        except TimeoutError:
+            raise HTTPException(503, headers={"retry-after": "10"}) from None
+        try:
+            answer = await run_in_threadpool(self._make)
+            await answer(scope, receive, send)
+        finally:
+            self._turns.release()
 
 
 class Tagged:

@@ -42,7 +42,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "csv": ("links.csv", "routes.csv"),
     "gmns": ("node.csv", "link.csv", "config.csv", "link_performance.csv", "route_assignment.csv"),
 }
-_FORMULA = ("=", "+", "-", "@")
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their wide forms
 _PATHS_AT_ONCE = 4096
 _SECONDS_PER_MIN, _METRES_PER_KM = 60.0, 1000.0
 

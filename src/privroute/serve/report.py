@@ -66,7 +66,10 @@ def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
     before, _, after = page.partition("<script src=")
     page = _TAG.sub(inlined, f"{before}{data}<script src={after}")
     scripts, styles = (" ".join(hashes[kind]) for kind in ("script", "style"))
-    rule = f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:"
+    rule = (
+        f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
     meta = f'<meta charset="utf-8">\n  <meta http-equiv="Content-Security-Policy" content="{rule}">'
     return page.replace('<meta charset="utf-8">', meta, 1)
 

@@ -39,7 +39,7 @@ def run(
     """
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1])
-    app = create_app(release, hosts=_names(host))
+    app = create_app(release, hosts=_names(host, listening.getsockname()[0]))
     # what stands in memory now stays: the collector need not look at it, nor every few lists at those of a large batch
     gc.freeze()
     gc.set_threshold(_LISTS_BETWEEN_COLLECTIONS)
@@ -85,10 +85,7 @@ def _address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _names(host: str) -> frozenset[str] | None:
-    """Names in the Host header of somebody on this machine; any where others are served too."""
-    try:
-        local = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        local = host == "localhost"
+def _names(host: str, bound: str) -> frozenset[str] | None:
+    """Names in the Host header of somebody on this machine; any where the bound address serves others too."""
+    local = ipaddress.ip_address(bound).is_loopback
     return frozenset({"localhost", "127.0.0.1", "[::1]", host.lower()}) if local else None

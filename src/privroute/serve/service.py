@@ -14,7 +14,7 @@ from privroute.errors import InputError, PolicyError
 from privroute.network.geojson import feature_collection
 from privroute.release.explanation import explain
 from privroute.serve.answers import RouteTexts
-from privroute.serve.caching import JSON, Document, Plain, Tagged, release_id
+from privroute.serve.caching import JSON, Document, InTurn, Plain, Tagged, release_id
 from privroute.serve.page_files import PAGE_FILES, page_text
 from privroute.serve.pair_index import PairIndex, whole
 from privroute.serve.picture import Picture
@@ -31,6 +31,7 @@ GEOJSON = "application/geo+json"
 FRESH = [(b"cache-control", b"no-store"), (b"content-type", JSON.encode())]
 _LARGEST_ANSWER = 512 * 2**20
 _BATCHES_AT_ONCE = 4  # answers stand in memory while they are sent
+_PATIENCE_S = 30.0
 
 
 class Service:
@@ -46,7 +47,7 @@ class Service:
         self.tagged = Tagged(self.id)
         weight = "duration" if release.demand is None else "marginal_duration"
         self.opening = f'{{"code":"Ok","release":"{self.id}","weight_name":"{weight}",'.encode()
-        self.turns = asyncio.Semaphore(_BATCHES_AT_ONCE)
+        self._turns = asyncio.Semaphore(_BATCHES_AT_ONCE)
 
     def pinned(self, wanted: str | None) -> bool:
         """Whether the address names this release; an address that names another one is refused."""
@@ -64,7 +65,11 @@ class Service:
         path = int(self.release.policy.sample_paths(np.array([pair]), seed=seed)[0])
         return self.opening + self.texts.of_path(path)[1:]
 
-    def batch(self, body: bytes) -> Response:
+    def batch_in_turn(self, body: bytes) -> Response:
+        """The answer to a batch, made when it is its turn."""
+        return InTurn(self._turns, lambda: self._batch(body), _PATIENCE_S)
+
+    def _batch(self, body: bytes) -> Response:
         """Routes of the pairs that a body names, all or one drawn for each."""
         pairs, sample, seed = _batch_question(body)
         positions = self.index.pairs(pairs)

@@ -143,6 +143,7 @@
         say(`${words.several(routes.length, "route")} from ${origin} to ${destination}: ${routes.map((route, i) =>
           `${privroute.percentages(routes.map((each) => each.probability))[i]} %, ${words.minutes(route.duration)}`).join("; ")}.`);
       } catch (problem) {
+        if (chosen.origin !== origin || chosen.destination !== destination) return;
         privroute.showProblem(sheet, "No routes", problem.message);
         say(problem.message);
       }
@@ -162,7 +163,11 @@
     };
     const sample = async () => {
       const { origin, destination, routes } = shown;
-      const i = await source.sample(origin, destination, routes);
+      const i = await source.sample(origin, destination, routes).catch((problem) => {
+        if (shown && shown.routes === routes) by("drawn-count").textContent = problem.message;
+        say(problem.message);
+        return -1;
+      });
       if (!shown || shown.routes !== routes || i < 0) return;
       tally.push(i);
       mark(i);

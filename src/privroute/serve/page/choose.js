@@ -94,8 +94,8 @@ privroute.ZoneField = class {
       event.preventDefault();
       if (this.list.hidden) this.open(true);
       else if (options.length) {
-        const step = event.key === "ArrowDown" ? 1 : -1;
-        this._activate((this.active + step + options.length) % options.length);
+        const next = event.key === "ArrowDown" ? this.active + 1 : Math.max(this.active, 0) - 1;
+        this._activate((next + options.length) % options.length);
       }
     } else if (event.key === "Enter") {
       event.preventDefault();

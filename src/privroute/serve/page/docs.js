@@ -34,7 +34,7 @@
     const body = about.requestBody && about.requestBody.content["application/json"].schema;
     const example = new URLSearchParams(query.filter((each) => each.example !== undefined).map((each) => [each.name, each.example]));
     const call = method === "post"
-      ? `curl -H 'Content-Type: application/json' -d '${JSON.stringify(about.requestBody.content["application/json"].example)}' ${location.origin}${path}`
+      ? `curl -H 'Content-Type: application/json' -d '${JSON.stringify(about.requestBody.content["application/json"].example).replaceAll("'", "\\u0027")}' ${location.origin}${path}`
       : `curl '${location.origin}${path}${example.size ? `?${example}` : ""}'`;
     return element("section", { "aria-label": `${method} ${path}` },
       element("h2", {}, element("span", { class: "method" }, method.toUpperCase()), ` ${path}`),

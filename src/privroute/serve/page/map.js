@@ -41,8 +41,8 @@ privroute.NetworkMap = class extends privroute.MapView {
       return known.has(head[i] * x.length + from) ? [dy / length, dx / length] : [0, 0]; // to the right, y downwards
     });
     const lengths = tail
-      .filter((_, i) => !this.connector.has(i))
       .map((from, i) => Math.hypot(x[head[i]] - x[from], y[head[i]] - y[from]))
+      .filter((_, i) => !this.connector.has(i))
       .sort((a, b) => a - b);
     this.typical = lengths[Math.floor(lengths.length / 2)] || 50;
     const perHour = this.nodes.zone_per_h;
