@@ -93,7 +93,7 @@ def minimise_regularised(
     ).flows
     potentials = np.zeros((len(pairs), network.nodes))
     lipschitz = smoothness.at(link_flow(network, daily, x))
-    ahead, momentum = x, 1.0
+    ahead, momentum = x, _Momentum(float(alpha))
     bound, iterations = math.inf, 0
     while max_iterations is None or iterations < max_iterations:
         iterations += 1
@@ -123,16 +123,7 @@ def minimise_regularised(
             if bound <= tolerance:
                 x = done.flows
                 break
-        if iterations >= _MOST_WITH_RESTARTS:  # the momentum whose rate is proved
-            root = math.sqrt(alpha / lipschitz)
-            ahead = done.flows + (1.0 - root) / (1.0 + root) * (done.flows - x)
-        elif float(np.vdot(moved, done.flows - x)) < 0.0:  # restart when the momentum points uphill
-            momentum = 1.0
-            ahead = done.flows
-        else:
-            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
-            ahead = done.flows + (momentum - 1.0) / following * (done.flows - x)
-            momentum = following
+        ahead = momentum.next_point(moved, done.flows, x, lipschitz)
         x = done.flows
     converged = bound <= tolerance
     status = (
@@ -142,6 +133,29 @@ def minimise_regularised(
     )
     value = float(np.mean(objective(network, daily, x, alpha=float(alpha))))
     return RegularisedOptimum(x, bound, value, iterations, converged, status)
+
+
+class _Momentum:
+    """Where to take the next step: ahead of the last point, in the direction in which it was reached."""
+
+    def __init__(self, alpha: float) -> None:
+        self.alpha, self.weight, self.steps = alpha, 1.0, 0
+
+    def next_point(
+        self, moved: NDArray[np.float64], now: NDArray[np.float64], before: NDArray[np.float64], lipschitz: float
+    ) -> NDArray[np.float64]:
+        """Nesterov's growing momentum with restarts; when they are used up the constant one, whose rate is proved."""
+        self.steps += 1
+        if self.steps >= _MOST_WITH_RESTARTS:
+            root = math.sqrt(self.alpha / lipschitz)
+            return now + (1.0 - root) / (1.0 + root) * (now - before)
+        if float(np.vdot(moved, now - before)) < 0.0:  # it points uphill
+            self.weight = 1.0
+            return now
+        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self.weight**2))
+        ahead = now + (self.weight - 1.0) / following * (now - before)
+        self.weight = following
+        return ahead
 
 
 @dataclass(frozen=True, slots=True)
