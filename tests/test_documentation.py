@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 import subprocess
 import sys
@@ -41,3 +43,23 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert pages
     assert not [page for page in pages if FETCHED.search(page.read_text())]
+
+
+def test_the_route_shown_for_the_service_is_one_of_the_network() -> None:
+    page = (ROOT / "docs" / "serve.md").read_text()
+    found = re.search(r'"nodes": (?P<nodes>\[.*?\]), "links": (?P<links>\[.*?\])', page)
+    assert found
+    nodes, links = json.loads(found["nodes"]), json.loads(found["links"])
+    network = pr.sioux_falls().network
+    label = {
+        (network.node_labels[tail], network.node_labels[head]): network.link_labels[link]
+        for link, (tail, head) in enumerate(zip(network.tail, network.head, strict=True))
+    }
+    assert links == [label[ends] for ends in itertools.pairwise(nodes)]
+
+
+def test_the_first_page_leads_to_every_page_of_the_proofs_the_budget_and_the_trips() -> None:
+    text = (ROOT / "docs" / "index.md").read_text()
+    proofs = [f"proofs/{page.name}" for page in (ROOT / "docs" / "proofs").glob("*.md")]
+    assert proofs
+    assert all(f"({page})" in text for page in ["trips.md", "budget.md", *proofs])

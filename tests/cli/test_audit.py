@@ -83,6 +83,9 @@ def test_the_attack_is_readable_on_any_terminal(width: int) -> None:
     assert done.code == 0, done.err
     assert "Passed" in done.out
     assert "whoever knows the map finds it" in done.text
+    assert f"broken if more than {release.most_hits} of the 60 answers" in done.text
+    assert "So few trials see gross faults only" in done.text
+    assert done.text.startswith("1,000 trials with published flows, then 2,400 releases")
     assert max(map(len, done.out.splitlines())) <= width
 
 

@@ -33,6 +33,22 @@ def test_the_demo_learns_compares_and_saves(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].endswith(f"privroute serve {tmp_path / 'demo' / 'release'} --open")
 
 
+def test_the_demo_names_a_program_that_the_shell_finds(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("privroute")
+    elsewhere = {**os.environ, "COLUMNS": "100", "PATH": os.defpath}
+    found = {**elsewhere, "PATH": f"{command.parent}{os.pathsep}{os.defpath}"}
+    for environment, name in ((elsewhere, str(command)), (found, "privroute")):
+        done = subprocess.run(
+            [str(command), "demo", "--out", str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        assert f"\n{name} inspect " in done.stdout
+        assert f": {name} serve " in done.stdout
+
+
 def test_the_demo_replaces_its_release_but_nothing_else(tmp_path: Path) -> None:
     assert run("demo", "--out", tmp_path).code == 0
     before = json.loads((tmp_path / "release" / "release.json").read_text())["sha256"]

@@ -16,6 +16,8 @@ from tests.cli.command import refused, run
 from tests.cli.conftest import FIRST, LAST, MARK
 
 import privroute as pr
+from privroute.cli.inputs import read_public_demand
+from privroute.errors import InputError
 from privroute.release.explanation import odds_factor
 
 PRIVATE_SIDE = ("privroute.history", "privroute.privacy", "privroute.mechanism", "privroute.evaluate", "opendp")
@@ -113,6 +115,27 @@ def test_evaluate_against_the_released_and_a_public_demand(release: Path, tmp_pa
     assert "[red]demand[bold].csv" in done.out
     for row in ("optimum of this demand", "released, counts", "gravity model", "fastest paths"):
         assert row in done.out
+
+
+def test_the_built_in_demand_is_named_by_its_word(release: Path) -> None:
+    done = run("evaluate", release, "--demand", "sioux-falls")
+    assert done.code == 0, done.err
+    assert "Against the demand of sioux-falls" in done.out
+    assert "per hour" in refused("evaluate", release, "--demand", "sioux-falls", "--demand-period-min", 30)
+    road = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0, 1.0], 1.0), ["a", "b"])
+    with pytest.raises(InputError, match="belongs to the network sioux-falls"):
+        read_public_demand(Path("sioux-falls"), road)
+
+
+@pytest.mark.parametrize("name", ["trips.csv", "trips.parquet"])
+def test_evaluate_says_that_it_takes_daily_counts_when_it_is_given_trips(
+    release: Path, tmp_path: Path, name: str
+) -> None:
+    trips = tmp_path / name
+    trips.write_text("departure,origin,destination\n2026-03-02T08:00:00,1,20\n")
+    told = refused("evaluate", release, "--private", trips, "--from", FIRST, "--to", LAST)
+    assert "daily counts" in told
+    assert "count the trips of a trip file by day" in told
 
 
 def test_evaluate_against_private_trips_marks_every_line(release: Path, daily_csv: Path, tmp_path: Path) -> None:

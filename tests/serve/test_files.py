@@ -29,6 +29,8 @@ def test_geojson_has_every_link_with_its_flow_and_every_route_as_a_line(release:
     assert demand
     assert network.coordinates is not None
     lines = [f for f in json.loads(links.read_text())["features"] if f["geometry"]["type"] == "LineString"]
+    assert not any("per_min" in name for name in lines[0]["properties"])  # rates are per hour, as the page says
+    assert [line["properties"]["capacity_per_h"] for line in lines] == pytest.approx(network.capacity_per_min * 60)
     flow = [line["properties"]["volume_per_h"] for line in lines]
     assert flow == pytest.approx(policy.link_flow(demand) * 60)
     found = json.loads(routes.read_text())["features"]
@@ -140,5 +142,7 @@ def test_the_commands_write_say_where_and_refuse_to_replace(release: pr.Release,
     done = run("export", place, "--out", tmp_path / "files", "--format", "csv")
     assert done.code == 0, done.err
     assert "routes.csv" in done.out
-    assert "there already" in refused("export", place, "--out", tmp_path / "files", "--format", "csv")
+    again = refused("export", place, "--out", tmp_path / "files", "--format", "csv")
+    assert "there already" in again
+    assert "--overwrite" in again
     assert run("export", place, "--out", tmp_path / "files", "--format", "csv", "--overwrite").code == 0

@@ -1,5 +1,8 @@
 """`privroute demo`: the whole way once, on simulated days."""
 
+import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -81,7 +84,10 @@ def demo(
     if open_page:
         serve_release(release, host="127.0.0.1", port=0, open_browser=True)
     else:
-        line(f"To see the map, the routes and the guarantee in a browser: privroute serve {place} --open", style="bold")
+        line(
+            f"To see the map, the routes and the guarantee in a browser: {_program()} serve {place} --open",
+            style="bold",
+        )
 
 
 def _explain(release: pr.Release, above: float, place: Path, picture: Path) -> None:
@@ -101,9 +107,18 @@ def _explain(release: pr.Release, above: float, place: Path, picture: Path) -> N
         "plan --network sioux-falls --days 50": "what other guarantees would cost",
     }
     width = max(map(len, commands))
+    program = _program()
     for command, purpose in commands.items():
-        line(f"privroute {command:{width}}   {purpose}")
+        line(f"{program} {command:{width}}   {purpose}")
     line(f"The picture is {picture}; the routes are a table in {place / 'routes.parquet'}.")
+
+
+def _program() -> str:
+    """What to type for this program: its name if the shell finds it by that, else the path it was started by."""
+    started, found = Path(sys.argv[0]), shutil.which("privroute")
+    if not started.is_file() or (found is not None and started.samefile(found)):
+        return "privroute"
+    return shlex.quote(str(started))
 
 
 def _varied(policy: pr.RoutingPolicy) -> tuple[object, object]:

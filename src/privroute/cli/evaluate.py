@@ -10,18 +10,22 @@ import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.route import load
 from privroute.cli.terminal import line, percent, say, table, warn
-from privroute.errors import InputError
+from privroute.errors import FormatError, InputError
 from privroute.network.checks import check_period
 from privroute.network.demand import check_expansion
 
 __all__ = ["evaluate"]
 
+_TRIP_FILES = (".parquet", ".pq")
+_DAILY_COUNTS = (
+    "daily counts, a CSV with the columns date, origin, destination, trips, one row for each day and pair; count the "
+    "trips of a trip file by day, origin and destination first, or compare in Python: pr.read_trips(...).mean"
+)
+
 
 def evaluate(
     release: inputs.ReleaseArgument,
-    demand: Annotated[
-        Path | None, typer.Option(help="Public demand: TNTP trips (.tntp), CSV (.csv) or Open Matrix (.omx).")
-    ] = None,
+    demand: Annotated[Path | None, typer.Option(help=inputs.PUBLIC_DEMAND)] = None,
     demand_period_min: Annotated[float, typer.Option(help="Minutes for which that file counts trips.")] = 60.0,
     private: Annotated[
         Path | None, typer.Option(help="PRIVATE: CSV with date, origin, destination, trips; result is private too.")
@@ -50,6 +54,8 @@ def evaluate(
     if demand is None and matrix is not None:
         raise InputError("--matrix belongs to --demand; leave it out")
     dates = None if private is None else inputs.check_dates(first, last)
+    if private is not None and (private.is_dir() or private.suffix.lower() in _TRIP_FILES):
+        raise InputError(f"{private}: --private takes {_DAILY_COUNTS}")
     found = load(release)
     certificate = found.certificate
     # A release leaves pairs out only where its network joins them by no path and that was asked for.
@@ -58,14 +64,19 @@ def evaluate(
         with inputs.spoken_as_options():
             minutes = check_period(certificate.period_min if period_min is None else period_min)
             vehicles = check_expansion(certificate.expansion if expansion is None else expansion)
-        history = pr.read_daily_od(
-            private,
-            found.network,
-            dates=dates,
-            period_min=minutes,
-            expansion=vehicles,
-            on_unreachable=on_unreachable,
-        )
+        try:
+            history = pr.read_daily_od(
+                private,
+                found.network,
+                dates=dates,
+                period_min=minutes,
+                expansion=vehicles,
+                on_unreachable=on_unreachable,
+            )
+        except FormatError as problem:
+            if "is missing" not in str(problem):
+                raise
+            raise InputError(f"{problem}; --private takes {_DAILY_COUNTS}") from None
         warn("PRIVATE: what follows is computed from trips without protection. Do not publish it.")
         _show(found, history.mean, "PRIVATE, against the trips of these days", mark="PRIVATE ")
         return

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUILT_IN",
+    "PUBLIC_DEMAND",
     "DeltaOption",
     "EpsilonOption",
     "ExpansionOption",
@@ -44,6 +45,7 @@ __all__ = [
 ]
 
 BUILT_IN = "sioux-falls"
+PUBLIC_DEMAND = f"Public demand: TNTP trips (.tntp), CSV (.csv), Open Matrix (.omx), or the word {BUILT_IN}."
 ExportName = Literal["geojson", "csv", "gmns"]
 
 NetworkOption = Annotated[
@@ -173,10 +175,12 @@ def read_public_demand(
     on_unreachable: OnUnreachable = "error",
     matrix: str | None = None,
 ) -> pr.Demand:
-    """A public demand from a file, whose ending says what it is."""
+    """A public demand from a file, whose ending says what it is, or the built-in one."""
     ending = path.suffix.lower()
     if matrix is not None and ending != ".omx":
         raise InputError(f"--matrix belongs to Open Matrix files, and {path} is none; leave it out")
+    if str(path) == BUILT_IN:
+        return _built_in_demand(network, period_min)
     with spoken_as_options():
         if ending in (".tntp", ".txt"):
             return pr.read_tntp_trips(path, network, period_min=period_min, on_unreachable=on_unreachable)
@@ -184,7 +188,19 @@ def read_public_demand(
             return pr.read_od_csv(path, network, period_min=period_min, on_unreachable=on_unreachable)
         if ending == ".omx":
             return pr.read_omx(path, network, matrix=matrix, period_min=period_min, on_unreachable=on_unreachable)
-    raise InputError(f"{path}: the ending does not say what it is; .tntp (trips), .csv and .omx are read")
+    raise InputError(
+        f"{path}: the ending does not say what it is; .tntp (trips), .csv and .omx are read, and the word {BUILT_IN}"
+    )
+
+
+def _built_in_demand(network: pr.Network, period_min: float) -> pr.Demand:
+    scenario = pr.sioux_falls()
+    own = scenario.network
+    if network.node_labels != own.node_labels or not np.array_equal(network.zones, own.zones):
+        raise InputError(f"the demand {BUILT_IN} belongs to the network {BUILT_IN}; give a file for this one")
+    if period_min != 60.0:  # noqa: PLR2004 - the default of every command
+        raise InputError(f"the demand {BUILT_IN} is per hour; leave the minutes of its period out")
+    return scenario.demand
 
 
 def read_zone_sizes(path: Path, network: pr.Network) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":

@@ -24,9 +24,7 @@ _ON_FLOWS = ("minimiser", "sgd")
 def plan(
     network: inputs.NetworkOption,
     days: Annotated[int, typer.Option(min=1, help="How many days of data there will be.")],
-    prior: Annotated[
-        Path | None, typer.Option(help="Public demand: TNTP trips (.tntp), CSV (.csv) or Open Matrix (.omx).")
-    ] = None,
+    prior: Annotated[Path | None, typer.Option(help=inputs.PUBLIC_DEMAND)] = None,
     prior_period_min: Annotated[float, typer.Option(help="Minutes for which the prior file counts trips.")] = 60.0,
     zone_sizes: Annotated[
         Path | None, typer.Option(help="Instead of --prior: CSV with zone, size and perhaps receives; a gravity model.")

@@ -31,7 +31,7 @@ def report(
     except ImportError as problem:
         raise _missing(problem, "the report") from None
     if out.exists() and not overwrite:
-        raise InputError(f"{out} is there already; choose another --out, or replace it with --overwrite")
+        raise _taken(out)
     page = report_html(load(release))
     with write_whole(out) as stream:
         stream.write(page)
@@ -48,9 +48,12 @@ def export(
 ) -> None:
     """Write link flows and routes as GeoJSON, CSV or GMNS files."""
     try:
-        from privroute.serve.export import export_release  # noqa: PLC0415 - optional packages
+        from privroute.serve.export import FILES, export_release  # noqa: PLC0415 - optional packages
     except ImportError as problem:
         raise _missing(problem, "the export") from None
+    taken = [] if overwrite else [out / name for name in FILES[kind] if (out / name).exists()]
+    if taken:
+        raise _taken(taken[0])
     found = load(release)
     with bar("Writing routes", int((found.policy.probability > 0).sum())) as done:
         paths = export_release(found, out, kind, overwrite=overwrite, progress=done)
@@ -58,6 +61,10 @@ def export(
         line(f"Written: {path}")
     if found.network.coordinates is None:
         line("The network has no coordinates; lines are drawn on a computed layout, or left out.")
+
+
+def _taken(path: Path) -> InputError:
+    return InputError(f"{path} is there already; choose another --out, or replace it with --overwrite")
 
 
 def _missing(problem: ImportError, purpose: str) -> pr.PrivrouteError:

@@ -34,7 +34,7 @@ def reproduce(
     Everything is simulated from public data with seeded noise. The report is one page, OUT/report.html, that opens
     without a network; beside it are the figures (PNG, SVG), their points and all numbers (CSV), and reproduction.md.
     """
-    from privroute.experiments.registry import chosen  # noqa: PLC0415 - the private side
+    from privroute.experiments.registry import EXPERIMENTS, chosen  # noqa: PLC0415 - the private side
     from privroute.experiments.report import Done, write_report  # noqa: PLC0415
     from privroute.experiments.result import Options  # noqa: PLC0415
 
@@ -44,6 +44,8 @@ def reproduce(
         raise InputError(f"{place} is not a folder; name that of the TNTP networks with --tntp, or leave it out")
     options = Options(quick=quick, seed=seed, tntp=place)
     make_folder(out)
+    how_long = "under a minute for all" if quick else "all draws and days, many minutes; --quick is done in one"
+    say(f"{len(wanted)} of {len(EXPERIMENTS)} experiments ({how_long}); each is reported when it is done ...")
     done = []
     for experiment in wanted:
         started = time.perf_counter()

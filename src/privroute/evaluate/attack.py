@@ -123,6 +123,18 @@ class Attack:
         return self.limit is None or self.confidence[0] <= self.limit
 
     @property
+    def most_hits(self) -> int:
+        """The most right answers that are compatible with the promise; all of them where nothing is promised."""
+        low, high = 0, self.trials  # the lower limit rises with the hits; of no hits it is 0
+        while self.limit is not None and low < high:
+            middle = (low + high + 1) // 2
+            if clopper_pearson(middle, self.trials, self.false_alarm)[0] <= self.limit:
+                low = middle
+            else:
+                high = middle - 1
+        return high
+
+    @property
     def tolerance(self) -> float:
         """How far the upper confidence limit may lie above `limit` before the promise counts as broken.
 
@@ -131,14 +143,7 @@ class Attack:
         """
         if self.limit is None:
             return 0.0
-        low, high = 0, self.trials  # the lower limit rises with the hits; of no hits it is 0
-        while low < high:
-            middle = (low + high + 1) // 2
-            if clopper_pearson(middle, self.trials, self.false_alarm)[0] <= self.limit:
-                low = middle
-            else:
-                high = middle - 1
-        return max(0.0, clopper_pearson(low, self.trials, self.false_alarm)[1] - self.limit)
+        return max(0.0, clopper_pearson(self.most_hits, self.trials, self.false_alarm)[1] - self.limit)
 
     def least_delta(self, epsilon: float) -> float:
         """The smallest delta that a guarantee at this epsilon can have after these answers, but for `false_alarm`."""

@@ -70,7 +70,7 @@ def minimise_regularised(
         `rates.mean(axis=0)`, gives the average-demand approximation
     alpha : weight of the regulariser, > 0, vehicle-minutes per minute
     tolerance : largest ‖x − x*‖₂ over all pairs together
-    ceiling_min : (links,) or one number: marginal costs are cut off here (section on sensitivity of the method)
+    ceiling_min : (links,) or one number: marginal costs are cut off here (docs/proofs/minimiser.md)
     start : (pairs, links) where to start; default: the projection of 0
     max_iterations : None runs until the distance is certified; after 20,000 steps with the constant momentum of
         strongly convex functions, whose error shrinks by the factor 1 − √(α/L) in each, so that it ends

@@ -46,10 +46,17 @@ def write_geojson(
 
 
 def feature_collection(
-    network: Network, points: NDArray[np.float64], link_values: Mapping[str, Sequence[object]]
+    network: Network,
+    points: NDArray[np.float64],
+    link_values: Mapping[str, Sequence[object]],
+    *,
+    per_hour: bool = False,
 ) -> dict[str, object]:
-    """Return the GeoJSON object: links as lines between `points` (nodes, 2), zones as points."""
-    values = {**_link_columns(network), **link_values}
+    """Return the GeoJSON object: links as lines between `points` (nodes, 2), zones as points.
+
+    per_hour : give capacity and background traffic per hour, as files for planners have them, not per minute
+    """
+    values = {**_link_columns(network, per_hour=per_hour), **link_values}
     places = points.tolist()
     features = [
         {
@@ -74,14 +81,15 @@ def feature_collection(
     return collection
 
 
-def _link_columns(network: Network) -> dict[str, Sequence[object]]:
+def _link_columns(network: Network, *, per_hour: bool = False) -> dict[str, Sequence[object]]:
+    unit, times = ("h", 60.0) if per_hour else ("min", 1.0)
     columns: dict[str, Sequence[object]] = {
         "link_id": network.link_labels,
         "from_node_id": [network.node_labels[tail] for tail in network.tail],
         "to_node_id": [network.node_labels[head] for head in network.head],
         "free_flow_min": network.free_flow_min.tolist(),
-        "capacity_per_min": network.capacity_per_min.tolist(),
-        "background_per_min": network.background_per_min.tolist(),
+        f"capacity_per_{unit}": (network.capacity_per_min * times).tolist(),
+        f"background_per_{unit}": (network.background_per_min * times).tolist(),
     }
     if network.length_km is not None:
         columns["length_km"] = network.length_km.tolist()

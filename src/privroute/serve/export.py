@@ -71,7 +71,7 @@ def export_release(
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(f"{place} cannot be used as a folder ({reason}); choose another") from None
     if taken and not overwrite:
-        raise InputError(f"{taken[0]} is there already; choose another folder, or say that it may be replaced")
+        raise InputError(f"{taken[0]} is there already; choose another folder, or pass overwrite=True to replace it")
     picture = Picture(release)
     with ExitStack() as stack:
         links, routes = (stack.enter_context(write_whole(path)) for path in paths[-2:])
@@ -143,7 +143,7 @@ def _write_geojson(
     network = picture.release.network
     points = picture.points if network.coordinates is None else network.coordinates
     columns = {name: _finite(values) for name, values in picture.link_columns.items()}
-    collection = feature_collection(network, points, columns)
+    collection = feature_collection(network, points, columns, per_hour=True)
     links.write(orjson.dumps(collection).decode() + "\n")
     places = points.tolist()
     extra = {"crs": collection["crs"]} if "crs" in collection else {}
@@ -181,6 +181,7 @@ def _write_csv(
         "to_node_id": [nodes[head] for head in network.head],
         "free_flow_min": network.free_flow_min.tolist(),
         "capacity_per_h": (network.capacity_per_min * 60).tolist(),
+        "background_per_h": (network.background_per_min * 60).tolist(),
         **({} if network.length_km is None else {"length_km": network.length_km.tolist()}),
         **{name: _finite(values) for name, values in picture.link_columns.items()},
     }

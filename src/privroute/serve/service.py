@@ -91,7 +91,7 @@ class Service:
             name: [value if np.isfinite(value) else None for value in values.tolist()]
             for name, values in picture.link_columns.items()
         }
-        found = feature_collection(network, points, columns)
+        found = feature_collection(network, points, columns, per_hour=True)
         return Document(orjson.dumps({**found, "computed_layout": network.coordinates is None}), GEOJSON)
 
     @lru_cache(maxsize=1)  # noqa: B019
