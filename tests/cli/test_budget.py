@@ -44,7 +44,7 @@ def test_releases_are_charged_shown_and_refused(daily_csv: Path, tmp_path: Path)
     assert "entry 1 of the ledger of city-2026" in run("inspect", place).text
     text = run("budget", "show", ledger).text
     assert "0.1 of 1 spent" in text
-    assert "█" in text
+    assert "░ of rho, in which costs add up" in text
     assert f"{FIRST} to {LAST}" in text
     history = shown(ledger, "history")["charges"]
     assert [(one["entry"], one["status"], one["folders"]) for one in history] == [(1, "released", [str(place)])]

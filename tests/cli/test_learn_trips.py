@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +63,9 @@ def test_files_of_trips_become_a_private_release(trips: str, tmp_path: Path) -> 
     assert dropped["unreadable_time"] == 1
     assert dropped["read"] == 6001
     manifest = (tmp_path / "out" / "release.json").read_text()
-    assert str(dropped["counted"]) not in manifest
-    assert str(dropped["unknown_zone"]) not in manifest or dropped["unknown_zone"] < 100
+    numbers = re.findall(r"\b\d+\b", manifest)  # whole ones: digests hold any three digits by chance
+    assert str(dropped["counted"]) not in numbers
+    assert str(dropped["unknown_zone"]) not in numbers or dropped["unknown_zone"] < 100
 
 
 def test_users_are_protected_when_asked(trips: str, tmp_path: Path) -> None:

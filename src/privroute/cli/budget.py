@@ -115,7 +115,8 @@ def _show(account: "Account") -> None:
     approval, spending = account.approval, account.spending
     spent = approval.epsilon_of(spending.spent)
     heading(f"{account.dataset}: epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}")
-    line(f"{share(spending.spent / approval.total)}  {spent:.4g} of {approval.epsilon:g} spent (the bar is of rho, in which costs add up)")
+    bar = f"{share(spending.spent / approval.total)} of rho, in which costs add up"
+    line(f"Epsilon {spent:.4g} of {approval.epsilon:g} spent: {bar}")
     unwritten = sum(charge.status == "charged" for charge in account.charges)
     say(f"{number_of(len(account.charges), 'release')} charged. {_rule(approval)}")
     if unwritten:

@@ -76,7 +76,7 @@ def learn(
         bool,
         typer.Option(
             "--check",
-            help="Only read, and print the PRIVATE numbers of trips counted and left out. Nothing is charged or released.",
+            help="Only read, and print the PRIVATE numbers of rows counted and left out; charge and release nothing.",
         ),
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is there.")] = False,
@@ -158,13 +158,8 @@ def learn(
         _read(read, roads, pairs, expansion, on_unreachable)
         say("Only checked: nothing was charged and nothing was released.")
         return
-    guarantee = _guarantee(mechanism, epsilon, delta, read.contribution, allow_not_private=allow_not_private)
+    guarantee = _guarantee(mechanism, epsilon, delta, read.contribution, constants, allow_not_private=allow_not_private)
     account = _ledger(ledger, dataset)
-    if constants == "paper" and not allow_not_private:
-        raise GuaranteeError(
-            "--constants paper is NOT PRIVATE and nothing was read; add --allow-not-private if the release will not be "
-            "published"
-        )
     check_release_place(out, overwrite=overwrite)
     roads, pairs = _roads(network, nodes, latency, factor, time_unit, on_unreachable)
     chosen = chosen_mechanism(
@@ -244,10 +239,16 @@ def _guarantee(
     epsilon: float | None,
     delta: float | None,
     contribution: "pr.Contribution | None",
+    constants: str | None,
     *,
     allow_not_private: bool,
 ) -> pr.Guarantee | None:
     """The guarantee, checked; None only where that was asked for twice."""
+    if constants == "paper" and not allow_not_private:
+        raise GuaranteeError(
+            "--constants paper is NOT PRIVATE and nothing was read; add --allow-not-private if the release will not be "
+            "published"
+        )
     if mechanism == "none":
         if epsilon is not None or delta is not None:
             raise GuaranteeError("--mechanism none adds no noise, so it has no --epsilon and no --delta")

@@ -273,7 +273,7 @@ class Ledger:
 def charge_release(
     ledger: Ledger, frame: Frame, guarantee: Guarantee | None, certificate: Certificate
 ) -> tuple[Charge, Certificate]:
-    """Charge the release that a certificate announces; the certificate that names the entry. Before any noise is drawn."""
+    """Charge the release that a certificate announces, before any noise is drawn; the certificate names the entry."""
     promised, rho = _chargeable(ledger, guarantee, certificate)
     charge, account = ledger.charge(
         scope_of(frame),
