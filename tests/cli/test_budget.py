@@ -151,11 +151,19 @@ def test_ledgers_are_checked_before_the_private_file_is_opened(tmp_path: Path) -
         (("--mechanism", "daily", "--half-life", 0), "--half-life is 0.0"),
         (("--ledger", tmp_path / "l", "--epsilon", 2), "with this release it would be 2"),
         (("--ledger", tmp_path / "users"), "for one user, this release for one request"),
-        (("--ledger", tmp_path / "l", "--mechanism", "none", "--allow-not-private"), "has no --epsilon"),
     ):
         text = refused(*LEARN, *private, *options)
         assert message in text
         assert "never-opened" not in text
+
+
+def test_what_is_not_private_is_not_charged_and_not_read_for_it(tmp_path: Path) -> None:
+    init(tmp_path / "l")
+    private = ("--history", tmp_path / "never-opened.csv", "--from", FIRST, "--to", LAST, "--out", tmp_path / "out")
+    unprotected = ("--mechanism", "none", "--allow-not-private", "--ledger", tmp_path / "l")
+    text = refused("learn", "--network", "sioux-falls", *private, *unprotected)
+    assert "cannot be charged to a budget" in text
+    assert "never-opened" not in text
 
 
 def test_a_stream_refuses_before_the_private_file_is_opened(daily_csv: Path, tmp_path: Path) -> None:
