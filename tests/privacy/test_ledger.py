@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def test_a_check_refuses_what_a_charge_would_and_charges_nothing(ledger: Ledger)
     ledger.check(days(1, 10), pr.Guarantee(1.0, 1e-6), whole)
     assert not ledger.account().charges
     ledger.charge(days(1, 10), pr.Guarantee(1.0, 1e-6), whole, "counts")
-    for refuse in (ledger.check, lambda *terms: ledger.charge(*terms, "counts")):
+    for refuse in (ledger.check, partial(ledger.charge, mechanism="counts")):
         with pytest.raises(BudgetError, match="which this release would use again"):
             refuse(days(10, 20), PROMISE, RHO)
         with pytest.raises(LedgerError, match="units do not mix"):
