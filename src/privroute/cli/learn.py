@@ -110,7 +110,7 @@ def learn(
 ) -> None:
     """Learn a routing policy from files of trips, or of daily counts, and release it under a guarantee.
 
-    Run it with --check first: with a wrong time format or zone nothing is counted, which spends the budget all the same.
+    Run it with --check first: with a wrong time format or zone nothing is counted, and the budget is spent anyway.
     Everything public is checked before the private file is opened. Each run draws new noise and spends the guarantee
     anew: the promises of several releases from the same trips add up.
     """
