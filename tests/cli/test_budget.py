@@ -44,7 +44,7 @@ def test_releases_are_charged_shown_and_refused(daily_csv: Path, tmp_path: Path)
     assert "entry 1 of the ledger of city-2026" in run("inspect", place).text
     text = run("budget", "show", ledger).text
     assert "0.1 of 1 spent" in text
-    assert "█" in text
+    assert "░ of rho, in which costs add up" in text
     assert f"{FIRST} to {LAST}" in text
     history = shown(ledger, "history")["charges"]
     assert [(one["entry"], one["status"], one["folders"]) for one in history] == [(1, "released", [str(place)])]
@@ -139,6 +139,7 @@ def test_approvals_that_mean_nothing_are_refused(tmp_path: Path, options: tuple[
 
 def test_ledgers_are_checked_before_the_private_file_is_opened(tmp_path: Path) -> None:
     init(tmp_path / "l")
+    init(tmp_path / "users", "--unit", "user")
     private = ("--history", tmp_path / "never-opened.csv", "--from", FIRST, "--to", LAST, "--out", tmp_path / "out")
     for options, message in (
         (("--ledger", tmp_path / "none"), "there is no such ledger"),
@@ -148,10 +149,48 @@ def test_ledgers_are_checked_before_the_private_file_is_opened(tmp_path: Path) -
         (("--stream", tmp_path / "s"), "--stream belongs to --mechanism daily"),
         (("--half-life", 3), "--half-life belongs to --mechanism daily"),
         (("--mechanism", "daily", "--half-life", 0), "--half-life is 0.0"),
+        (("--ledger", tmp_path / "l", "--epsilon", 2), "with this release it would be 2"),
+        (("--ledger", tmp_path / "users"), "for one user, this release for one request"),
     ):
         text = refused(*LEARN, *private, *options)
         assert message in text
         assert "never-opened" not in text
+
+
+def test_what_is_not_private_is_not_charged_and_not_read_for_it(tmp_path: Path) -> None:
+    init(tmp_path / "l")
+    private = ("--history", tmp_path / "never-opened.csv", "--from", FIRST, "--to", LAST, "--out", tmp_path / "out")
+    unprotected = ("--mechanism", "none", "--allow-not-private", "--ledger", tmp_path / "l")
+    text = refused("learn", "--network", "sioux-falls", *private, *unprotected)
+    assert "cannot be charged to a budget" in text
+    assert "never-opened" not in text
+
+
+def test_a_stream_refuses_before_the_private_file_is_opened(daily_csv: Path, tmp_path: Path) -> None:
+    """What the stream's first day fixed is public: its account, its guarantee, its period, its dates."""
+    init(tmp_path / "l")
+    init(tmp_path / "other")
+    days, account = ("--mechanism", "daily", "--stream", tmp_path / "days"), ("--ledger", tmp_path / "l")
+    first = ("--history", daily_csv, "--from", FIRST, "--to", FIRST, "--out", tmp_path / "out")
+    done = run(*LEARN, *days, *account, *first)
+    assert done.code == 0, done.err
+    assert "1 day of 60 minutes" in done.text
+    assert "0 of 1 day without any" in done.text
+    assert "1 release charged" in run("budget", "show", tmp_path / "l").text
+    later = ("--history", tmp_path / "never-opened.csv", "--from", LAST, "--to", LAST, "--out", tmp_path / "later")
+    for options, message in (
+        ((), "what was given is no ledger"),
+        (("--ledger", tmp_path / "other"), "charged to the data set 'city-2026'"),
+        ((*account, "--epsilon", 0.2), "epsilon is 0.2 where the stream has 0.1; use that"),
+        ((*account, "--period-min", 30), "--period-min is 30.0 where the stream has 60.0"),
+        ((*account, "--from", FIRST), "was added before"),
+    ):
+        text = refused(*LEARN, *days, *later, *options)
+        assert message in text
+        assert "never-opened" not in text
+        assert "{" not in text
+    assert shown(tmp_path / "l")["releases"] == 1
+    assert not shown(tmp_path / "other")["releases"]
 
 
 def test_an_empty_ledger_and_bars_at_their_ends(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_users_days_are_a_unit_of_streams_and_users_are_not(tmp_path: Path) -> N
         certificate = stream.add_day(bounded).certificate
         assert (certificate.unit, certificate.sensitivity, certificate.days) == ("user-day", 2.0, number + 1)
     assert ledger.account().spent_epsilon == pytest.approx(1.0, rel=1e-6)
-    with pytest.raises(StreamError, match="contribution"):
+    with pytest.raises(StreamError, match="unit is not given"):
         stream.add_day(EACH[4])
     with pytest.raises(GuaranteeError, match="user-day"):
         pr.Stream(tmp_path / "other", NETWORK, pr.Guarantee(1.0, 1e-6, "user"))
@@ -256,7 +256,7 @@ def test_what_cannot_be_a_day_is_refused(tmp_path: Path) -> None:
 
 def test_another_guarantee_needs_another_stream(tmp_path: Path) -> None:
     stream_in(tmp_path).add_day(EACH[0])
-    with pytest.raises(StreamError, match="guarantee"):
+    with pytest.raises(StreamError, match=r"epsilon is 0\.5 where the stream has 1\.0; use that"):
         pr.Stream(tmp_path / "stream", NETWORK, pr.Guarantee(0.5, 1e-6))
     for bad in ({"network": "x"}, {"guarantee": None}, {"mechanism": pr.Counts()}, {"ledger": "city.ledger"}):
         arguments: dict[str, Any] = {"network": NETWORK, "guarantee": PROMISE} | bad
@@ -407,11 +407,50 @@ def test_a_day_that_does_not_say_who_paid_for_it_is_refused(tmp_path: Path, budg
         stream_in(tmp_path).release()
 
 
+@pytest.mark.parametrize("account", ["none", "another data set", "another file"])
+def test_a_stream_stays_with_the_account_it_was_begun_with(
+    tmp_path: Path, ledger: pr.Ledger, monkeypatch: pytest.MonkeyPatch, account: str
+) -> None:
+    """A day that is charged elsewhere, or nowhere, could be released once more from the stream's own account."""
+    stream_in(tmp_path, ledger=ledger).add_day(EACH[0])
+    others = {
+        "none": None,
+        "another data set": pr.Ledger.create(ledger.path, "other", pr.Approval(1.0, 1e-6)),
+        "another file": pr.Ledger.create(tmp_path / "second.ledger", "city", pr.Approval(1.0, 1e-6)),
+    }
+    told = Told(monkeypatch)
+    stream = stream_in(tmp_path, ledger=others[account])
+    with pytest.raises(StreamError, match="charged to the data set 'city'"):
+        stream.add_day(EACH[1])
+    with pytest.raises(StreamError, match="charged to the data set 'city'"):
+        stream.check(EACH[1].frame)
+    assert not told.seen
+    assert all(not one.account().charges for one in others.values() if one is not None)
+    assert isinstance(stream.release().certificate.budget, dict)  # of the days so far, and no trip is read
+
+
+def test_an_account_is_the_same_wherever_its_file_is(tmp_path: Path, ledger: pr.Ledger) -> None:
+    stream_in(tmp_path, ledger=ledger).add_day(EACH[0])
+    moved = pr.Ledger(ledger.path.rename(tmp_path / "moved.ledger"))
+    release = stream_in(tmp_path, ledger=moved).add_day(EACH[1])
+    assert release.certificate.budget["entry"] == 2  # type: ignore[index]
+
+
+def test_a_stream_keeps_the_first_account_it_is_given(tmp_path: Path, ledger: pr.Ledger) -> None:
+    stream_in(tmp_path).add_day(EACH[0])
+    stream_in(tmp_path, ledger=ledger).add_day(EACH[1])
+    with pytest.raises(StreamError, match="charged to the data set 'city'"):
+        stream_in(tmp_path).add_day(EACH[2])
+
+
 def test_days_that_two_accounts_paid_for_are_tracked_by_neither(tmp_path: Path, ledger: pr.Ledger) -> None:
     """One account's total is not what all days cost, and its folders are not noted in the other one."""
     other = pr.Ledger.create(ledger.path, "other", pr.Approval(1.0, 1e-6))
     stream_in(tmp_path, ledger=ledger).add_day(EACH[0])
-    release = stream_in(tmp_path, ledger=other).add_day(EACH[1])
+    stream_in(tmp_path / "second", ledger=other).add_day(EACH[1])
+    (day,) = (tmp_path / "second" / "stream").glob("2*.parquet")
+    day.rename(tmp_path / "stream" / day.name)
+    release = stream_in(tmp_path, ledger=ledger).release()
     assert release.certificate.budget == "not tracked"
     assert release.on_saved is None
     alone = stream_in(tmp_path, pr.Daily(window=1), ledger=ledger).release()

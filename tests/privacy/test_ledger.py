@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,20 @@ def test_overspending_is_refused_with_what_is_left_and_what_fits(ledger: Ledger)
     ledger.charge(days(1, 10), pr.Guarantee(fits, 1e-6), smaller, "counts")
     with pytest.raises(BudgetError, match="other days"):
         ledger.charge(days(1, 10), pr.Guarantee(fits, 1e-6), smaller, "counts")
+
+
+def test_a_check_refuses_what_a_charge_would_and_charges_nothing(ledger: Ledger) -> None:
+    whole = gaussian_rho(gaussian_scale(1.0, 1e-6, 1.0), 1.0)
+    ledger.check(days(1, 10), pr.Guarantee(1.0, 1e-6), whole)
+    assert not ledger.account().charges
+    ledger.charge(days(1, 10), pr.Guarantee(1.0, 1e-6), whole, "counts")
+    for refuse in (ledger.check, partial(ledger.charge, mechanism="counts")):
+        with pytest.raises(BudgetError, match="which this release would use again"):
+            refuse(days(10, 20), PROMISE, RHO)
+        with pytest.raises(LedgerError, match="units do not mix"):
+            refuse(days(11, 20), pr.Guarantee(0.1, 1e-6, "user"), RHO)
+    ledger.check(days(11, 20), PROMISE, RHO)
+    assert len(ledger.account().charges) == 1
 
 
 def test_a_release_that_can_never_fit_is_refused_in_an_empty_ledger(ledger: Ledger) -> None:

@@ -7,7 +7,7 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
-from privroute.cli.terminal import heading, line, say, say_json, share, table, warn
+from privroute.cli.terminal import heading, line, number_of, say, say_json, share, table, warn
 
 if TYPE_CHECKING:
     from privroute.privacy.ledger import Account, Charge
@@ -115,11 +115,13 @@ def _show(account: "Account") -> None:
     approval, spending = account.approval, account.spending
     spent = approval.epsilon_of(spending.spent)
     heading(f"{account.dataset}: epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}")
-    line(f"{share(spending.spent / approval.total)}  {spent:.4g} of {approval.epsilon:g} spent")
+    bar = f"{share(spending.spent / approval.total)} of rho, in which costs add up"
+    line(f"Epsilon {spent:.4g} of {approval.epsilon:g} spent: {bar}")
     unwritten = sum(charge.status == "charged" for charge in account.charges)
-    say(f"{len(account.charges):,} releases charged. {_rule(approval)}")
+    say(f"{number_of(len(account.charges), 'release')} charged. {_rule(approval)}")
     if unwritten:
-        warn(f"{unwritten:,} of them have no release that is known to have been written; they stay charged.")
+        have, they = ("has", "it stays") if unwritten == 1 else ("have", "they stay")
+        warn(f"{unwritten:,} of them {have} no release that is known to have been written; {they} charged.")
     days = _days(account)
     if days:
         rows = [

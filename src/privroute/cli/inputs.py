@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 import privroute as pr
-from privroute.errors import InputError
+from privroute.errors import InputError, LedgerError, StreamError
 from privroute.network.network import LatencyKind
 from privroute.network.pairs import OnUnreachable
 from privroute.network.text_files import read_table
@@ -119,6 +119,12 @@ _OPTIONS = {
     'unit="user-day"': "--unit user-day",
     'unit="user"': "--unit user",
     "pass tz=": "pass --tz",
+    "tz is '": "--tz is '",
+    "period is '": "--period is '",
+    'pass start and end like ("07:00", "08:00"); ("22:00", "02:00")': "write it like 07:00-08:00; 22:00-02:00",
+    'a whole day is ("00:00", "24:00")': "a whole day is 00:00-24:00",
+    "weekdays is '": "--weekdays is '",
+    'pass "mon-fri", "mon,wed,sat-sun", or numbers with Monday 0': "write it like mon-fri or mon,wed,sat-sun",
     "need tz=,": "need --tz,",
 }
 
@@ -128,7 +134,7 @@ def spoken_as_options() -> Iterator[None]:
     """Let errors name options of the command line where they name arguments of functions."""
     try:
         yield
-    except InputError as problem:
+    except (InputError, StreamError, LedgerError) as problem:
         text = str(problem)
         for argument, option in _OPTIONS.items():
             text = text.replace(argument, option)

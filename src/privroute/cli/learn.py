@@ -10,16 +10,16 @@ from privroute.cli import inputs, trips
 from privroute.cli.inspect_release import routes_in_words
 from privroute.cli.mechanisms import AlphaOption, CeilingOption, ConstantsOption, chosen_mechanism
 from privroute.cli.output import check_release_place
-from privroute.cli.terminal import line, on_terminal, say, warn
+from privroute.cli.terminal import line, number_of, on_terminal, say, warn
 from privroute.errors import GuaranteeError, InputError
 from privroute.network.demand import check_expansion
 from privroute.release.explanation import budget_in_words
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Iterable
-
     from privroute.history.frame import Frame
+    from privroute.network.network import LatencyKind
+    from privroute.network.pairs import OnUnreachable
+    from privroute.network.tntp import TimeUnit
 
 _USUAL_DELTA = 1e-4
 _UNITS = {"request": "trip", "user": "user's trips together", "user-day": "user's trips of one day together"}
@@ -29,7 +29,7 @@ __all__ = ["learn"]
 
 def learn(
     network: inputs.NetworkOption,
-    out: Annotated[Path, typer.Option(help="Folder for the release.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="Folder for the release.", show_default=False)] = None,
     history: Annotated[
         Path | None, typer.Option(help="PRIVATE: CSV with date, origin, destination, trips.", show_default=False)
     ] = None,
@@ -72,6 +72,13 @@ def learn(
         Path | None,
         typer.Option(help="For sgd: a PUBLIC demand, TNTP trips (.tntp), CSV (.csv) or Open Matrix (.omx), per hour."),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Only read, and print the PRIVATE numbers of rows counted and left out; charge and release nothing.",
+        ),
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is there.")] = False,
     allow_not_private: Annotated[
         bool, typer.Option("--allow-not-private", help="Write a release without protection, for comparison only.")
@@ -103,9 +110,12 @@ def learn(
 ) -> None:
     """Learn a routing policy from files of trips, or of daily counts, and release it under a guarantee.
 
+    Run it with --check first: with a wrong time format or zone nothing is counted, and the budget is spent anyway.
     Everything public is checked before the private file is opened. Each run draws new noise and spends the guarantee
     anew: the promises of several releases from the same trips add up.
     """
+    if out is None and not check:
+        raise InputError("--out is missing: the folder for the release (or --check, which makes none)")
     dates = inputs.check_dates(first, last)
     read: trips.TripOptions | trips.DailyOptions
     if files:
@@ -141,19 +151,17 @@ def learn(
         if unit != "request" or period is not None:
             raise InputError("--unit and --period belong to --trips; daily counts do not tell users or hours apart")
         read = trips.DailyOptions.of(history, dates, 60.0 if period_min is None else period_min)
-    guarantee = _guarantee(mechanism, epsilon, delta, read.contribution, allow_not_private=allow_not_private)
-    account = _ledger(ledger, dataset)
-    if constants == "paper" and not allow_not_private:
-        raise GuaranteeError(
-            "--constants paper is NOT PRIVATE and nothing was read; add --allow-not-private if the release will not be "
-            "published"
-        )
     with inputs.spoken_as_options():
         check_expansion(expansion)
+    if check or out is None:
+        roads, pairs = _roads(network, nodes, latency, factor, time_unit, on_unreachable)
+        _read(read, roads, pairs, expansion, on_unreachable)
+        say("Only checked: nothing was charged and nothing was released.")
+        return
+    guarantee = _guarantee(mechanism, epsilon, delta, read.contribution, constants, allow_not_private=allow_not_private)
+    account = _ledger(ledger, dataset)
     check_release_place(out, overwrite=overwrite)
-    roads, _ = inputs.read_network(network, nodes=nodes, latency=latency, factor=factor, time_unit=time_unit)
-    with inputs.spoken_as_options():
-        pairs = pr.Pairs.of_zones(roads, on_unreachable=on_unreachable)
+    roads, pairs = _roads(network, nodes, latency, factor, time_unit, on_unreachable)
     chosen = chosen_mechanism(
         mechanism,
         days=read.days,
@@ -168,17 +176,12 @@ def learn(
         if public_demand is None
         else inputs.read_public_demand(public_demand, roads, on_unreachable=on_unreachable),
     )
-    if guarantee is not None:
-        _check_promise(roads, guarantee, chosen, read.frame(pairs, expansion))
-    line(f"{roads}, {len(pairs):,} pairs, {read.days:,} days of {read.period_min:g} minutes")
+    with inputs.spoken_as_options():
+        frame = read.frame(pairs, expansion)
+        noisy_days = _stream(stream, roads, guarantee, chosen, account, frame)
+        _check_public(roads, frame, guarantee, chosen, account)
 
-    noisy_days = _stream(stream, roads, guarantee, chosen, account, read.each_date)
-    data = read.history(roads, expansion=expansion, on_unreachable=on_unreachable)
-    counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
-    line(
-        f"PRIVATE, do not publish: {counted:,} trips counted, {empty:,} of {read.days:,} days without any",
-        style="yellow",
-    )
+    data = _read(read, roads, pairs, expansion, on_unreachable)
     if noisy_days is None:
         release = pr.learn(roads, data, guarantee, chosen, ledger=account, progress=on_terminal())
     else:
@@ -199,15 +202,53 @@ def learn(
     line(f"What it promises, and what it does not: privroute inspect {out}")
 
 
+def _roads(
+    network: str,
+    nodes: Path | None,
+    latency: "LatencyKind | None",
+    factor: float | None,
+    time_unit: "TimeUnit | None",
+    on_unreachable: "OnUnreachable",
+) -> tuple[pr.Network, pr.Pairs]:
+    roads, _ = inputs.read_network(network, nodes=nodes, latency=latency, factor=factor, time_unit=time_unit)
+    with inputs.spoken_as_options():
+        return roads, pr.Pairs.of_zones(roads, on_unreachable=on_unreachable)
+
+
+def _read(
+    read: trips.TripOptions | trips.DailyOptions,
+    roads: pr.Network,
+    pairs: pr.Pairs,
+    expansion: float,
+    on_unreachable: "OnUnreachable",
+) -> pr.DemandHistory:
+    """The history; how much was counted goes to the curator's terminal."""
+    days = number_of(read.days, "day")
+    line(f"{roads}, {number_of(len(pairs), 'pair')}, {days} of {read.period_min:g} minutes")
+    data = read.history(roads, expansion=expansion, on_unreachable=on_unreachable)
+    counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
+    line(
+        f"PRIVATE, do not publish: {number_of(counted, 'trip')} counted, {empty:,} of {days} without any",
+        style="yellow",
+    )
+    return data
+
+
 def _guarantee(
     mechanism: str,
     epsilon: float | None,
     delta: float | None,
     contribution: "pr.Contribution | None",
+    constants: str | None,
     *,
     allow_not_private: bool,
 ) -> pr.Guarantee | None:
     """The guarantee, checked; None only where that was asked for twice."""
+    if constants == "paper" and not allow_not_private:
+        raise GuaranteeError(
+            "--constants paper is NOT PRIVATE and nothing was read; add --allow-not-private if the release will not be "
+            "published"
+        )
     if mechanism == "none":
         if epsilon is not None or delta is not None:
             raise GuaranteeError("--mechanism none adds no noise, so it has no --epsilon and no --delta")
@@ -228,17 +269,18 @@ def _guarantee(
     return guarantee
 
 
-def _check_promise(
+def _check_public(
     roads: pr.Network,
-    guarantee: pr.Guarantee,
-    chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
     frame: "Frame",
+    guarantee: pr.Guarantee | None,
+    chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
+    account: "pr.Ledger | None",
 ) -> None:
-    """Whatever the proof excludes is refused here, while nothing private is open."""
-    from privroute.mechanism.learn import promise_of  # noqa: PLC0415 - the private side
+    """Whatever the proof excludes or the ledger does not grant is refused here, while nothing private is open."""
+    from privroute.mechanism.learn import check_public  # noqa: PLC0415 - the private side
     from privroute.mechanism.options import as_mechanism  # noqa: PLC0415
 
-    promise_of(roads, frame, guarantee, as_mechanism(chosen))
+    check_public(roads, frame, guarantee, as_mechanism(chosen), account)
 
 
 def _stream(
@@ -247,13 +289,13 @@ def _stream(
     guarantee: pr.Guarantee | None,
     chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
     account: "pr.Ledger | None",
-    dates: "Iterable[dt.date]",
+    frame: "Frame",
 ) -> "pr.Stream | None":
     """The stream to which all of these days can be added: of several none is charged if one of them is there."""
     if folder is None or guarantee is None or not isinstance(chosen, pr.Daily):
         return None
     noisy_days = pr.Stream(folder, roads, guarantee, chosen, ledger=account)
-    noisy_days.check_new(dates)
+    noisy_days.check(frame)
     return noisy_days
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "chance",
     "heading",
     "line",
+    "number_of",
     "on_terminal",
     "percent",
     "plain",
@@ -89,6 +90,11 @@ def say_json(values: Any) -> None:
         typer.echo(json.dumps(values, indent=2, allow_nan=False))
     except ValueError:
         raise ReleaseError("there is a number in it that JSON cannot write; read it without --json") from None
+
+
+def number_of(count: int, thing: str) -> str:
+    """Write a number of things: 1 day, 1,000 days."""
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
 def percent(value: float) -> str:

@@ -156,35 +156,41 @@ TempFolderOption = Annotated[
 class TripOptions:
     """Trip files and how to read them, with everything public checked before one is opened.
 
-    each_date, period_min, contribution : the public frame; arguments : those of `read_trips`
+    each_date, period_min, begins, time_zone, contribution : the public frame; arguments : those of `read_trips`
     """
 
     files: list[str]
     each_date: tuple[dt.date, ...]
     period_min: float
+    begins: dt.time
+    time_zone: str | None
     contribution: pr.Contribution | None
     arguments: dict[str, Any]
 
     @classmethod
-    def of(cls, files: list[str], dates: tuple[Any, Any], period: str | None, out: Path, **options: Any) -> TripOptions:
+    def of(
+        cls, files: list[str], dates: tuple[Any, Any], period: str | None, out: Path | None, **options: Any
+    ) -> TripOptions:
         """Check what is public."""
-        from privroute.history.operation_days import OperationDays  # noqa: PLC0415 - the private side
+        from privroute.history.operation_days import OperationDays, time_zone  # noqa: PLC0415 - the private side
         from privroute.history.trips import as_contribution  # noqa: PLC0415
 
         if period is None:
             raise InputError("--trips needs --period, like 07:00-08:00")
         diagnostics = options["diagnostics"]
-        if diagnostics is not None and diagnostics.resolve().is_relative_to(out.resolve()):
+        if diagnostics is not None and out is not None and diagnostics.resolve().is_relative_to(out.resolve()):
             raise InputError("--diagnostics is private and may not be inside --out; choose another place")
         for end in ("origin", "destination"):
             options[end] = options.pop(f"{end}_lon_lat") or options[end]
         with inputs.spoken_as_options():
             frame = OperationDays.of(period, dates, options["weekdays"])
+            if options["tz"] is not None:
+                time_zone(options["tz"])
             contribution = as_contribution(
                 options["unit"], options["max_requests"], options["max_per_pair"], kept_once=options["kept_once"]
             )
         arguments = {"period": period, "dates": dates} | options
-        return cls(files, frame.dates, frame.period_min, contribution, arguments)
+        return cls(files, frame.dates, frame.period_min, frame.begins, options["tz"], contribution, arguments)
 
     @property
     def days(self) -> int:
@@ -208,6 +214,8 @@ class DailyOptions:
     file: Path
     dates: tuple[Any, Any]
     period_min: float
+    begins: None = None
+    time_zone: None = None
     contribution: None = None
 
     @classmethod
@@ -238,8 +246,17 @@ class DailyOptions:
 def _frame(options: TripOptions | DailyOptions, pairs: pr.Pairs, expansion: float) -> Frame:
     from privroute.history.frame import Frame  # noqa: PLC0415 - the private side
 
-    period_min, kept = options.period_min, options.contribution
-    return Frame(pairs, options.days, period_min, expansion, None, simulated=False, contribution=kept)
+    return Frame(
+        pairs,
+        options.days,
+        options.period_min,
+        expansion,
+        tuple(options.each_date),
+        simulated=False,
+        begins=options.begins,
+        time_zone=options.time_zone,
+        contribution=options.contribution,
+    )
 
 
 def _say(rows: TripRows) -> None:

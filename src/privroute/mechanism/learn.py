@@ -24,7 +24,7 @@ from privroute.mechanism.options import (
 )
 from privroute.mechanism.sgd import SGD, SGD_AS_PUBLISHED
 from privroute.network.network import Network
-from privroute.privacy.ledger import Ledger, charge_release, note_written
+from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.privacy.sensitivity import check_unit
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from privroute.mechanism.promise import Promise
     from privroute.mechanism.steps import Steps
 
-__all__ = ["Drawn", "certify", "draw", "learn", "learn_with_noise", "promise_of", "steps_of"]
+__all__ = ["Drawn", "certify", "check_public", "draw", "learn", "learn_with_noise", "promise_of", "steps_of"]
 
 _STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY, Minimiser: MINIMISER, Sgd: SGD}
 
@@ -56,6 +56,16 @@ def promise_of(network: Network, frame: Frame, guarantee: Guarantee, chosen: Mec
     """What a release will promise, from public data alone; refuses what the proofs exclude."""
     check_unit(guarantee, frame.contribution)
     return steps_of(chosen).promise(network, frame, guarantee, chosen)
+
+
+def check_public(
+    network: Network, frame: Frame, guarantee: Guarantee | None, chosen: Mechanism, ledger: Ledger | None
+) -> None:
+    """Refuse what `learn` would refuse of any history with this public frame, while no history is open."""
+    promise = None if guarantee is None else promise_of(network, frame, guarantee, chosen)
+    if ledger is not None:
+        noise = None if promise is None else OpenDPNoise()
+        check_charge(ledger, frame, guarantee, certify(frame, chosen, noise, promise))
 
 
 def learn(

@@ -31,7 +31,6 @@ from privroute.release.release import Release
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
 
 __all__ = ["Stream"]
 
@@ -45,7 +44,8 @@ class Stream:
     network : public, and may change from day to day (`add_day(history, network=...)`); nodes of the pairs must stay
     guarantee : for every request, or for every user and day, over the whole stream; fixed by the first day
     mechanism : which days are averaged, privroute.Daily(window=28), Daily(half_life_days=7), ...
-    ledger : each day is charged to it before its noise is drawn, with that day only as its scope
+    ledger : each day is charged to it before its noise is drawn, with that day only as its scope. From the first day
+        that is charged on, the stream takes no day that is charged to another data set, or to none.
     """
 
     __slots__ = ("_files", "guarantee", "ledger", "mechanism", "network")
@@ -83,14 +83,11 @@ class Stream:
         """The days that were added, ascending."""
         return tuple(self._files.dates())
 
-    def check_new(self, dates: Iterable[dt.date]) -> None:
-        """Refuse days that the stream has already."""
-        known = set(self.dates).intersection(dates)
-        if known:
-            raise StreamError(
-                f"{self._files.folder}: {min(known)} was added before, and a second look at it would cost anew; "
-                "nothing was charged. Its noisy counts are kept: release() makes policies of them at no cost"
-            )
+    def check(self, frame: Frame, *, network: Network | None = None) -> None:
+        """Refuse what `add_day` would refuse of days with this public frame; no trip is needed for that."""
+        roads = self.network if network is None else _network(network)
+        self._check_days(frame, roads)
+        self._check_known(frame, roads)
 
     def add_day(self, history: DemandHistory, *, network: Network | None = None, progress: bool = False) -> Release:
         """Charge, perturb and keep one day, and make a policy of the days so far.
@@ -105,20 +102,16 @@ class Stream:
         if frame.days != 1 or frame.dates is None:
             found = f"{frame.days:,} days" + ("" if frame.dates else " without dates")
             raise HistoryError(f"add_day takes one day with its date, and this history has {found}")
-        if frame.period_min > _DAY_MIN:
-            raise HistoryError(f"period_min is {frame.period_min:g}: days of a stream must not overlap")
-        frame.pairs.reachable(roads)
+        self._check_days(frame, roads)
         (date,) = frame.dates
         with self._files.locked():
-            self.check_new([date])
-            shared, ends = _shared(self.guarantee, frame), _labels(roads, frame.pairs)
-            known = self._files.frame()
+            self._check_known(frame, roads)
+            known, account = self._files.frame(), self._account()
             if known is None:
-                self._files.begin(shared, *ends)
-            else:
-                self._check_shared(known, shared)
-                if self._files.pairs() != ends:
-                    raise StreamError(f"{self._files.folder}: the history has other pairs than the stream's days")
+                shared = _shared(self.guarantee, frame) | {"account": account}
+                self._files.begin(shared, *_labels(roads, frame.pairs))
+            elif account is not None and known.get("account") is None:
+                self._files.bind(known, account)
             drawn = draw(roads, history, self.guarantee, Daily(), OpenDPNoise(), self.ledger)
             written = self._files.write_day(date, drawn.noisy[0], drawn.certificate.budget)
             if drawn.on_saved is not None:
@@ -154,14 +147,54 @@ class Stream:
                 on_saved = partial(note_written, self.ledger, last["entry"])
         return Release(made.policy, certificate, made.demand, made.noisy_counts, on_saved)
 
+    def _check_days(self, frame: Frame, roads: Network) -> None:
+        """Refuse days that no stream takes."""
+        if frame.period_min > _DAY_MIN:
+            raise HistoryError(f"period_min is {frame.period_min:g}: days of a stream must not overlap")
+        frame.pairs.reachable(roads)
+
+    def _check_known(self, frame: Frame, roads: Network) -> None:
+        """Refuse days that this stream has already, or that do not go with those it has."""
+        folder = self._files.folder
+        again = set(self.dates).intersection(frame.dates or ())
+        if again:
+            raise StreamError(
+                f"{folder}: {min(again)} was added before, and a second look at it would cost anew; nothing was "
+                "charged. Its noisy counts are kept, and every later release is made of them at no cost"
+            )
+        known = self._files.frame()
+        if known is None:
+            return
+        self._check_shared(known, _shared(self.guarantee, frame))
+        if self._files.pairs() != _labels(roads, frame.pairs):
+            raise StreamError(f"{folder}: the history has other pairs than the stream's days")
+        bound = known.get("account")
+        if bound is not None and bound != self._account():
+            name = show(bound.get("dataset") if isinstance(bound, dict) else bound)
+            given = "no ledger" if self.ledger is None else f"{self.ledger.path}, {show(self.ledger.dataset)}"
+            raise StreamError(
+                f"{folder}: the days of this stream are charged to the data set {name} of the ledger it was begun "
+                f"with, and what was given is {given}; nothing was charged or released. Give that ledger, or begin "
+                "another stream"
+            )
+
+    def _account(self) -> dict[str, Any] | None:
+        """Which account is charged, by what was approved and when, wherever its file is; public."""
+        if self.ledger is None:
+            return None
+        return {"dataset": self.ledger.dataset, "id": self.ledger.account().id}
+
     def _check_shared(self, known: dict[str, Any], given: dict[str, Any]) -> None:
         """Refuse a day, or a guarantee, that is not that of the days before."""
         for name, value in given.items():
-            if known.get(name) != value:
-                ours = show(known.get(name))
-                raise StreamError(
-                    f"{self._files.folder}: {name} is {show(value)} where the stream has {ours}; begin another stream"
-                )
+            if known.get(name) == value:
+                continue
+            ours, theirs = (one if isinstance(one, dict) else {name: one} for one in (known.get(name), value))
+            part = next(part for part in theirs | ours if theirs.get(part) != ours.get(part))
+            raise StreamError(
+                f"{self._files.folder}: {part} is {_word(theirs.get(part))} where the stream has "
+                f"{_word(ours.get(part))}; use that, or begin another stream"
+            )
 
     def __repr__(self) -> str:
         dates = self.dates
@@ -195,6 +228,10 @@ def _shared(guarantee: Guarantee, frame: Frame) -> dict[str, Any]:
         "time_zone": frame.time_zone,
         "contribution": None if frame.contribution is None else asdict(frame.contribution),
     }
+
+
+def _word(value: object) -> str:
+    return "not given" if value is None else show(value)
 
 
 def _frame(shared: dict[str, Any], pairs: Pairs) -> Frame:

@@ -1,6 +1,6 @@
 """The folder of a stream: its public frame, its pairs, and one file of noisy counts for each day. Nothing private.
 
-    stream.json          what all days share: guarantee, period, expansion, unit
+    stream.json          what all days share: guarantee, period, expansion, unit, and the account that is charged
     pairs.parquet        origin, destination
     2026-03-02.parquet   noisy_count of each pair; with the ledger entry that paid for it
     lock                 held while a day is added
@@ -87,6 +87,13 @@ class StreamFiles:
     def begin(self, frame: dict[str, Any], origins: list[str], destinations: list[str]) -> None:
         """Write what all days share; the frame last, so that a stream with a frame has its pairs."""
         self._put(_PAIRS, pa.table({"origin": origins, "destination": destinations}))
+        self._put_frame(frame)
+
+    def bind(self, frame: dict[str, Any], account: dict[str, Any]) -> None:
+        """Note, beside what all days share, the account to which every further day is charged."""
+        self._put_frame(frame | {"account": account})
+
+    def _put_frame(self, frame: dict[str, Any]) -> None:
         self._put(_FRAME, json.dumps({"format": _FORMAT, **frame}, indent=2, ensure_ascii=False).encode() + b"\n")
 
     def pairs(self) -> tuple[list[str], list[str]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
     from privroute.release.guarantee import Guarantee
 
-__all__ = ["Account", "Charge", "Ledger", "charge_release", "note_written", "scope_of"]
+__all__ = ["Account", "Charge", "Ledger", "charge_release", "check_charge", "note_written", "scope_of"]
 
 _LONGEST_NAME = 200
 _LONGEST_FOLDER = 4096
@@ -58,11 +58,15 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """A data set in a ledger, as it was at one moment."""
+    """A data set in a ledger, as it was at one moment.
+
+    id : what was approved, and when, as a digest: the same wherever the file is moved to
+    """
 
     dataset: str
     approval: Approval
     charges: tuple[Charge, ...]
+    id: str
 
     @property
     def spending(self) -> Spending:
@@ -120,7 +124,7 @@ class Ledger:
                 raise LedgerError(
                     f"{place}: the data set {name!r} is there already, and what was approved for it is not changed"
                 )
-            row = (name, *_terms(approval), _now())
+            row = (name, *_terms(approval), _now("microseconds"))  # so that no two accounts have one digest
             file.execute("INSERT INTO dataset VALUES (?,?,?,?,?,?,?,?,?)", (*row, chained("", row)))
         return cls(place, name)
 
@@ -152,16 +156,37 @@ class Ledger:
         time_zone : whose wall clock the scope means
         contribution : how much of one user the release counts at most, where the unit is a user
         """
-        granted = None
         with transaction(self.path, "write") as file:
             before = self._account(file)
-            self._check_terms(before.approval, guarantee.unit, scope, time_zone, contribution)
-            spending = before.spending
-            if spending.allows(scope, rho):
-                granted = self._enter(file, scope, guarantee, rho, mechanism)
-        if granted is None:
+            self._check(before, scope, guarantee, rho, time_zone, contribution)
+            granted = self._enter(file, scope, guarantee, rho, mechanism)
+        return granted, replace(before, charges=(*before.charges, granted))
+
+    def check(
+        self,
+        scope: Scope,
+        guarantee: Guarantee,
+        rho: float,
+        *,
+        time_zone: str | None = None,
+        contribution: Contribution | None = None,
+    ) -> None:
+        """Refuse what `charge` would refuse now, and charge nothing; another process may spend in between."""
+        self._check(self.account(), scope, guarantee, rho, time_zone, contribution)
+
+    def _check(
+        self,
+        account: Account,
+        scope: Scope,
+        guarantee: Guarantee,
+        rho: float,
+        time_zone: str | None,
+        contribution: Contribution | None,
+    ) -> None:
+        self._check_terms(account.approval, guarantee.unit, scope, time_zone, contribution)
+        spending = account.spending
+        if not spending.allows(scope, rho):
             raise BudgetError(f"{self.path}: {_overspent(self.dataset, spending, scope, guarantee, rho)}")
-        return granted, Account(self.dataset, before.approval, (*before.charges, granted))
 
     def _enter(
         self, file: sqlite3.Connection, scope: Scope, guarantee: Guarantee, rho: float, mechanism: str
@@ -242,28 +267,18 @@ class Ledger:
         given = file.execute("SELECT seq FROM sqlite_sequence WHERE name = 'charge'").fetchone()
         if (given[0] if given else 0) != number:
             raise LedgerError(f"{self.path}: entries after {number:,} of the ledger were lost; restore it")
-        return Account(self.dataset, Approval(*found[1:7]), tuple(charges))
+        return Account(self.dataset, Approval(*found[1:7]), tuple(charges), found[-1])
 
 
 def charge_release(
     ledger: Ledger, frame: Frame, guarantee: Guarantee | None, certificate: Certificate
 ) -> tuple[Charge, Certificate]:
-    """Charge the release that a certificate announces; the certificate that names the entry. Before any noise is drawn.
-
-    What carries no guarantee cannot be charged: no noise, seeded noise, constants that are not proved.
-    """
-    if not isinstance(ledger, Ledger):
-        raise LedgerError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
-    if guarantee is None or certificate.rho is None or not certificate.private:
-        made = f"mechanism {certificate.mechanism}, noise {certificate.noise}"
-        raise LedgerError(
-            f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
-            "released; leave the ledger out if it will not be published"
-        )
+    """Charge the release that a certificate announces, before any noise is drawn; the certificate names the entry."""
+    promised, rho = _chargeable(ledger, guarantee, certificate)
     charge, account = ledger.charge(
         scope_of(frame),
-        guarantee,
-        certificate.rho,
+        promised,
+        rho,
         certificate.mechanism,
         time_zone=frame.time_zone,
         contribution=frame.contribution,
@@ -277,6 +292,25 @@ def charge_release(
         "spent_epsilon": account.spent_epsilon,
     }
     return charge, replace(certificate, budget=entry)
+
+
+def check_charge(ledger: Ledger, frame: Frame, guarantee: Guarantee | None, certificate: Certificate) -> None:
+    """Refuse what `charge_release` would refuse now, and charge nothing."""
+    promised, rho = _chargeable(ledger, guarantee, certificate)
+    ledger.check(scope_of(frame), promised, rho, time_zone=frame.time_zone, contribution=frame.contribution)
+
+
+def _chargeable(ledger: Ledger, guarantee: Guarantee | None, certificate: Certificate) -> tuple[Guarantee, float]:
+    """What carries no guarantee cannot be charged: no noise, seeded noise, constants that are not proved."""
+    if not isinstance(ledger, Ledger):
+        raise LedgerError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
+    if guarantee is None or certificate.rho is None or not certificate.private:
+        made = f"mechanism {certificate.mechanism}, noise {certificate.noise}"
+        raise LedgerError(
+            f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
+            "released; leave the ledger out if it will not be published"
+        )
+    return guarantee, certificate.rho
 
 
 def note_written(ledger: Ledger, entry: int, folder: str) -> None:
@@ -343,5 +377,5 @@ def _name(name: object) -> str:
     return text
 
 
-def _now() -> str:
-    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+def _now(timespec: str = "seconds") -> str:
+    return dt.datetime.now(dt.UTC).isoformat(timespec=timespec)
