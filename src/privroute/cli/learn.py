@@ -70,7 +70,7 @@ def learn(
     constants: ConstantsOption = None,
     public_demand: Annotated[
         Path | None,
-        typer.Option(help="For sgd: a PUBLIC demand, TNTP trips (.tntp), CSV (.csv) or Open Matrix (.omx), per hour."),
+        typer.Option(help=f"For sgd, per hour. {inputs.PUBLIC_DEMAND}"),
     ] = None,
     check: Annotated[
         bool,
