@@ -271,8 +271,8 @@ class TestErrorsOfTheSolvers:
         perturbed(CONGESTED, np.full((1, 2), 2**40), pr.Minimiser(alpha=0.5))
         assert limits == [None]
 
-    def test_without_momentum_it_still_ends(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("privroute.flows.regularised._MOST_WITH_MOMENTUM", 1)
+    def test_with_constant_momentum_it_still_ends(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("privroute.flows.regularised._MOST_WITH_RESTARTS", 1)
         found = right_minimiser(CONGESTED, [0.1, 0.2], 0.5, pairs=pairs_of(CONGESTED), max_iterations=None)
         assert found.converged
 

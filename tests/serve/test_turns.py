@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -49,8 +50,14 @@ async def statuses(release: pr.Release, readers: int) -> tuple[list[int], list[i
     return before, found
 
 
+def run(release: pr.Release, readers: int) -> tuple[list[int], list[int]]:
+    """In a thread of its own: tests in a browser leave an event loop running in theirs."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(statuses(release, readers))).result()
+
+
 def test_no_more_batches_are_made_than_turns_while_readers_are_slow(release: pr.Release) -> None:
-    before, after = asyncio.run(statuses(release, 7))
+    before, after = run(release, 7)
     assert before == [200] * service._BATCHES_AT_ONCE
     assert after == [200] * 7
 
@@ -59,5 +66,5 @@ def test_who_waits_too_long_for_a_turn_is_told_to_come_again(
     release: pr.Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "_PATIENCE_S", 0.05)
-    before, _ = asyncio.run(statuses(release, 6))
+    before, _ = run(release, 6)
     assert sorted(before) == [200] * service._BATCHES_AT_ONCE + [503] * 2

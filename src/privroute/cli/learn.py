@@ -221,7 +221,7 @@ def _read(
     pairs: pr.Pairs,
     expansion: float,
     on_unreachable: "OnUnreachable",
-) -> pr.DemandHistory:
+) -> "pr.DemandHistory":
     """The history; how much was counted goes to the curator's terminal."""
     days = number_of(read.days, "day")
     line(f"{roads}, {number_of(len(pairs), 'pair')}, {days} of {read.period_min:g} minutes")
