@@ -1,0 +1,76 @@
+"""Small networks, options and data for the mechanisms on unit flows, and what they perturb."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import privroute as pr
+from privroute.mechanism.learn import steps_of
+from privroute.mechanism.options import Mechanism
+
+PROMISE = pr.Guarantee(epsilon=1.0, delta=1e-6)
+SCENARIO = pr.sioux_falls()
+T = 60.0
+
+
+class NoNoise:
+    """Gives the values back; remembers how many it saw."""
+
+    def __init__(self, answer: NDArray[np.int64] | None = None) -> None:
+        self.answer = answer
+        self.seen = 0
+
+    @property
+    def kind(self) -> Any:
+        return "seeded"
+
+    def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+        del scale
+        first, self.seen = self.seen, self.seen + values.size
+        return values.copy() if self.answer is None else self.answer[first : self.seen].copy()
+
+
+def roads(times: list[float], capacity: float = 1.0, factor: float = 2.0, back: float = 1.0) -> pr.Network:
+    """Parallel roads from a to b with these free-flow minutes, and one back."""
+    count = len(times)
+    return pr.Network(
+        [0] * count + [1], [1] * count + [0], pr.Latency.affine([*times, back], capacity, factor), ["a", "b"]
+    )
+
+
+def braess() -> pr.Network:
+    """Four nodes, five links and one way back: routes that share links."""
+    return pr.Network(
+        [0, 0, 1, 1, 2, 3],
+        [1, 2, 2, 3, 3, 0],
+        pr.Latency.affine([1.0, 3.0, 0.5, 3.0, 1.0, 2.0], [0.3, 1.0, 1.0, 1.0, 0.3, 1.0], 3.0),
+        list("abcd"),
+    )
+
+
+# Free roads but one that costs: a trip moves its pair away from that one, and nothing else has a say.
+TIGHT = roads([0.1, *[1e-5] * 9], capacity=1e9, back=1e-5)
+CONGESTED = roads([1.0, 1.5], capacity=0.05, factor=3.0)
+
+
+def pairs_of(network: pr.Network) -> pr.Pairs:
+    return pr.Pairs.of_zones(network)
+
+
+def sgd(network: pr.Network, rate: float = 0.1, **options: Any) -> pr.Sgd:
+    public = pr.Demand(pairs_of(network), np.full(len(pairs_of(network)), rate))
+    return pr.Sgd(public_demand=public, **({"alpha": 1.0, "cap_trips": 3} | options))
+
+
+def history(network: pr.Network, counts: Any) -> pr.DemandHistory:
+    return pr.DemandHistory(pairs_of(network), np.asarray(counts), period_min=T)
+
+
+def perturbed(network: pr.Network, counts: Any, options: Mechanism) -> tuple[NDArray[np.float64], float]:
+    """What gets noise, as the noise sees it, and its declared sensitivity."""
+    data, steps = history(network, counts), steps_of(options)
+    promise = steps.promise(network, data.frame, PROMISE, options)
+    return steps.perturb(network, data, options, promise, NoNoise(), False), promise.sensitivity
