@@ -2,7 +2,8 @@
 
 CSV is not read by guessing. The header alone decides the delimiter and where the columns are, and every line is a row
 of its own, split by itself, so that no line, however broken its quotes, can change how another one is read: one line
-more is one request more at most (a carriage return ends a line, too). Parquet files whose columns have the same types are read together.
+more is one request more at most (a carriage return ends a line, too). Parquet files whose columns have the same types
+are read together.
 """
 
 from __future__ import annotations
