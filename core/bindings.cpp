@@ -39,4 +39,5 @@ NB_MODULE(_core, module) {
     privroute::bind_assignment(module);
     privroute::bind_policy(module);
     privroute::bind_projection(module);
+    privroute::bind_trips(module);
 }

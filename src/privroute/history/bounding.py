@@ -23,21 +23,21 @@ _SALT_BYTES = 16
 def kept_requests(requests: str, contribution: Contribution) -> str:
     """SQL of the requests to keep, as a table with the columns day and pair.
 
-    requests : SQL of a table with the columns user_id (a text), day, local_us (time) and pair
+    requests : SQL of a table with the columns user_id (a text), day, clock_us (time) and pair
     """
     unit = "user_id, day" if contribution.unit == "user-day" else "user_id"
     salt = _new_salt()
     numbered = (
-        "SELECT user_id, day, local_us, pair, "
-        f"row_number() OVER (PARTITION BY user_id, local_us, pair) AS copy FROM {requests}"
+        "SELECT user_id, day, clock_us, pair, "
+        f"row_number() OVER (PARTITION BY user_id, clock_us, pair) AS copy FROM {requests}"
     )
     # the separators keep different requests different; equal requests are interchangeable, so their order is free
     keyed = (
-        "SELECT user_id, day, local_us, pair, copy, "
-        f"md5_number('{salt}' || '/' || local_us || '/' || pair || '/' || copy || '/' || user_id) AS key "
+        "SELECT user_id, day, clock_us, pair, copy, "
+        f"md5_number('{salt}' || '/' || clock_us || '/' || pair || '/' || copy || '/' || user_id) AS key "
         f"FROM ({numbered})"
     )
-    order = "ORDER BY key, local_us, pair, copy"
+    order = "ORDER BY key, clock_us, pair, copy"
     per_pair = f"SELECT *, row_number() OVER (PARTITION BY {unit}, pair {order}) AS of_pair FROM ({keyed})"
     per_user = (
         f"SELECT *, row_number() OVER (PARTITION BY {unit} {order}) AS of_user FROM ({per_pair}) "

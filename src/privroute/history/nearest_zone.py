@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute import _core
 from privroute.errors import HistoryError
 from privroute.network.checks import real_number
 
@@ -17,15 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["NearestZone"]
 
 _EARTH_RADIUS_KM = 6371.0088  # mean radius
-_LARGEST_LATITUDE, _LARGEST_LONGITUDE = 90.0, 180.0
-_BLOCK = 2_000_000  # distances at a time
 
 
 class NearestZone:
     """Node index of the zone at the least great-circle distance, -1 where none is within `largest_km`.
 
-    Distances are compared by the angle's cosine, which tells zones apart to about 0.1 m; the distance to the nearest
-    one is then computed from the chord, exactly enough for any `largest_km`. Longitudes are in [-180, 180], latitudes
+    Each point is compared with all zones by itself, in the core, by the squared chord; of zones at the same distance
+    the first one is taken. So the zone of a trip depends on that trip alone. Longitudes are in [-180, 180], latitudes
     in [-90, 90]; other points, infinite ones and NaN have no zone.
     """
 
@@ -42,25 +41,13 @@ class NearestZone:
             lambda number: number > 0,
             "pass kilometres beyond which no zone is near",
         )
-        self._zones = network.zones
-        self._points = _on_sphere(*network.coordinates[network.zones].T)
+        self._zones = np.append(network.zones, np.int32(-1))  # position -1: none
+        self._longitude, self._latitude = np.ascontiguousarray(network.coordinates[network.zones].T)
+        half_angle = min(self.largest_km / (2 * _EARTH_RADIUS_KM), np.pi / 2)
+        self._largest_chord = float(2 * np.sin(half_angle))
 
     def __call__(self, longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> NDArray[np.int32]:
         """(points,) node indices."""
-        with np.errstate(invalid="ignore"):
-            usable = (np.abs(longitude) <= _LARGEST_LONGITUDE) & (np.abs(latitude) <= _LARGEST_LATITUDE)
-        nearest = np.full(longitude.shape, -1, dtype=np.int32)
-        places = np.flatnonzero(usable)
-        for block in np.array_split(places, max(1, places.size * len(self._zones) // _BLOCK)):
-            points = _on_sphere(longitude[block], latitude[block])
-            closest = (points @ self._points.T).argmax(axis=1)
-            chord = np.linalg.norm(points - self._points[closest], axis=1)
-            km = 2 * _EARTH_RADIUS_KM * np.arcsin(np.minimum(chord / 2, 1.0))
-            nearest[block] = np.where(km <= self.largest_km, self._zones[closest], -1)
-        return nearest
-
-
-def _on_sphere(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(points, 3) unit vectors."""
-    east, north = np.radians(longitude), np.radians(latitude)
-    return np.column_stack([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
+        points = (np.ascontiguousarray(longitude), np.ascontiguousarray(latitude))
+        nearest = _core.nearest_places(self._longitude, self._latitude, self._largest_chord, *points)
+        return self._zones[nearest]

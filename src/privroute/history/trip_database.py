@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,9 @@ from privroute.errors import HistoryError, MissingExtraError, PrivrouteError
 from privroute.network.checks import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Database", "UnreadableError", "identifier", "literal", "open_database"]
+__all__ = ["Database", "UnreadableError", "literal", "open_database", "progress_bar"]
 
 LEAST_MEMORY_MB, MOST_MEMORY_MB = 64, 2**30
 _POLL_SECONDS = 0.2
@@ -32,38 +32,20 @@ class UnreadableError(PrivrouteError):
     """A statement failed on what stands in the files; says nothing of it."""
 
 
-def identifier(name: str) -> str:
-    """A column's name, quoted for SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def literal(text: str) -> str:
     """A text, quoted for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 class Database:
-    """A connection and the folder that holds what does not fit into memory; both end together.
+    """A connection to a database that ends with the reading."""
 
-    Files are reached by links of our own naming in that folder: DuckDB would read some paths as patterns or addresses.
-    """
-
-    def __init__(self, duckdb: Any, connection: Any, folder: Path) -> None:
+    def __init__(self, duckdb: Any, connection: Any) -> None:
         self._duckdb = duckdb
-        self._links = 0
         self.connection = connection
-        self.folder = folder
-
-    def link(self, path: Path) -> str:
-        """A harmless name for a file, with its endings."""
-        self._links += 1
-        endings = "".join(ending for ending in path.suffixes[-2:] if ending.lower() in (".gz", ".zst"))
-        place = self.folder / f"file{self._links}{endings.lower()}"
-        place.symlink_to(path.absolute())
-        return str(place)
 
     def put(self, name: str, table: Any) -> None:
-        """Make an Arrow table of public data known under a name of ours."""
+        """Make an Arrow table or stream known under a name of ours."""
         self.connection.register(name, table)
 
     def define(self, name: str, function: Any) -> None:
@@ -101,7 +83,7 @@ class Database:
 
 
 @contextmanager
-def open_database(memory_mb: object, temp_folder: object, *, progress: bool) -> Iterator[Database]:
+def open_database(memory_mb: object, temp_folder: object) -> Iterator[Database]:
     """Open a database in memory, with a private folder (mode 0700) for what does not fit, removed at the end."""
     limit = _memory(memory_mb)
     place = None if temp_folder is None else _folder(temp_folder)
@@ -119,29 +101,29 @@ def open_database(memory_mb: object, temp_folder: object, *, progress: bool) -> 
         }
         connection = duckdb.connect(":memory:", config=settings)
         try:
-            connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             connection.execute("SET lock_configuration = true")
-            with _bar(connection, progress):
-                yield Database(duckdb, connection, Path(folder))
+            yield Database(duckdb, connection)
         finally:
             connection.close()
 
 
 @contextmanager
-def _bar(connection: Any, progress: bool) -> Iterator[None]:
-    """Show how far the running statement is, on the error stream."""
-    if not progress:
+def progress_bar(words: str, share: Callable[[], float], *, shown: bool) -> Iterator[None]:
+    """Show on the error stream how far a long statement is.
+
+    share : how much is done, from 0 to 1; called from another thread
+    """
+    if not shown:
         yield
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     done = threading.Event()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Reading trips", total=100)
+        task = bar.add_task(words, total=1.0)
 
         def watch() -> None:
             while not done.wait(_POLL_SECONDS):
-                with suppress(Exception):  # a bar is not worth an error
-                    bar.update(task, completed=max(0.0, connection.query_progress()))
+                bar.update(task, completed=share())
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()

@@ -21,6 +21,11 @@ _WORDS = {
     "no_path": "for pairs that no path joins",
     "above_bounds": "beyond what is kept of one user",
 }
+_CONTRADICTION = (
+    ". WARNING: kept_once asserts that the files hold no more of a user than the bounds, and they do. What is above "
+    "was cut in this reading, and readings of other dates may keep more of the same user: do not charge this to a budget "
+    "with kept requests; cut the data set once, and read what is left"
+)
 _PRIVATE_MODE = 0o600
 
 
@@ -34,6 +39,7 @@ class TripRows:
     missing_user : at user level, rows without a user id
     unknown_zone, within_zone, no_path : an end that is no zone (or too far from any), twice the same zone, no path
     above_bounds : at user level, requests that were not among those kept of their user
+    kept_once : whether the caller asserted that there are none of these
     """
 
     counted: int = 0
@@ -45,22 +51,29 @@ class TripRows:
     within_zone: int = 0
     no_path: int = 0
     above_bounds: int = 0
+    kept_once: bool = False
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers of rows by their names."""
+        return {name: number for name, number in asdict(self).items() if name != "kept_once"}
 
     @property
     def read(self) -> int:
         """Rows in the files."""
-        return sum(asdict(self).values())
+        return sum(self.numbers.values())
 
     def __str__(self) -> str:
-        parts = [f"{number:,} {_WORDS[name]}" for name, number in asdict(self).items() if number and name in _WORDS]
+        parts = [f"{number:,} {_WORDS[name]}" for name, number in self.numbers.items() if number and name in _WORDS]
         left_out = f"; left out: {', '.join(parts)}" if parts else ""
-        return f"PRIVATE, do not publish: {self.counted:,} of {self.read:,} rows counted{left_out}"
+        warning = _CONTRADICTION if self.kept_once and self.above_bounds else ""
+        return f"PRIVATE, do not publish: {self.counted:,} of {self.read:,} rows counted{left_out}{warning}"
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the numbers as JSON, for the curator's eyes."""
         values = {"notice": "PRIVATE, computed from trips without noise: do not publish", "read": self.read}
         with write_whole(path) as stream:
             os.fchmod(stream.fileno(), _PRIVATE_MODE)
-            json.dump(values | asdict(self), stream, indent=2)
+            json.dump(values | self.numbers, stream, indent=2)
             stream.write("\n")
         Path(path).chmod(_PRIVATE_MODE)

@@ -16,8 +16,8 @@ from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import NearestZone
 from privroute.history.operation_days import OperationDays
 from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
-from privroute.history.trip_database import Database, UnreadableError, open_database
-from privroute.history.trip_files import Source, careful_copy, find_files, sources
+from privroute.history.trip_database import Database, UnreadableError, open_database, progress_bar
+from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
 from privroute.history.trip_rows import TripRows
 from privroute.network.checks import check_type, one_of, show
 from privroute.network.demand import check_expansion
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from privroute.history.dates import DayRange
     from privroute.history.operation_days import PeriodOfDay
-    from privroute.history.trip_columns import EpochUnit, TimeColumn
+    from privroute.history.trip_columns import EpochUnit
     from privroute.release.guarantee import Unit
 
 __all__ = ["as_contribution", "read_trips"]
@@ -42,7 +42,7 @@ __all__ = ["as_contribution", "read_trips"]
 Ends = str | tuple[str, str]
 
 _LARGEST_KM = 1.0
-_REASONS = ("counted", "missing_user", "unknown_zone", "within_zone", "no_path")
+_REASONS = ("counted", "unreadable_time", "missing_user", "unknown_zone", "within_zone", "no_path")
 
 
 def read_trips(
@@ -108,13 +108,13 @@ def read_trips(
     nearest = NearestZone(network, largest_km) if any(role.endswith("_lon") for role in roles) else None
     pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
     check_expansion(expansion)
-    with open_database(memory_mb, temp_folder, progress=progress) as database:
+    with open_database(memory_mb, temp_folder) as database:
         reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
         found = find_files(files)
         _put_tables(database, network, pairs, nearest)
         scan = _Scan(database, reading, contribution, roles)
-        counted, rows = scan.files(found)
+        counted, rows = scan.files(found, progress=progress)
     counts = np.zeros((len(days.dates), len(pairs)), dtype=np.int64)
     row_of_day = np.array(days.positions())
     counts[row_of_day[counted.day], counted.pair] = counted.trips
@@ -163,31 +163,21 @@ class _Scan:
         self.contribution = contribution
         self.roles = roles
 
-    def files(self, paths: list[Path]) -> tuple[Counted, TripRows]:
-        """Counts by day and pair, and what became of each row.
+    def files(self, paths: list[Path], *, progress: bool) -> tuple[Counted, TripRows]:
+        """Counts by day and pair, and what became of each row; every file is read once."""
+        tables = sources(paths, self.roles)
+        located = " UNION ALL ".join(self._located(source, f"trips{at}") for at, source in enumerate(tables))
+        for at, source in enumerate(tables):
+            self.database.put(f"trips{at}", source.stream())
+        with progress_bar("Reading trips", lambda: _share(tables), shown=progress):
+            try:
+                return self._count(located, tables)
+            except UnreadableError:
+                pass
+        damaged = next((source.unreadable for source in tables if source.unreadable), paths[0])
+        raise FormatError(damaged, "cannot be read to its end; it is damaged")
 
-        DuckDB stops at some values of single rows; the Parquet files are then copied without those and read once more.
-        """
-        try:
-            return self._count(sources(self.database, paths, self.roles))
-        except UnreadableError:
-            pass
-        copies = []
-        for source in sources(self.database, paths, self.roles):
-            if source.lines is None:
-                made = [careful_copy(self.database, path, self.roles) for path in source.files]
-                copies += sources(self.database, made, {role: role for role in self.roles})
-            else:
-                copies.append(source)
-        try:
-            return self._count(copies)
-        except UnreadableError:
-            pass
-        named = f"{paths[0]}" if len(paths) == 1 else f"one of {len(paths):,} files"
-        raise FormatError(named, "cannot be read to its end; it is damaged")
-
-    def _count(self, read: list[Source]) -> tuple[Counted, TripRows]:
-        located = " UNION ALL ".join(self._located(source) for source in read)
+    def _count(self, located: str, tables: list[Source]) -> tuple[Counted, TripRows]:
         requests = (
             f"SELECT l.* EXCLUDE (origin, destination), pair, {self._reason()} AS reason FROM ({located}) l "
             "LEFT JOIN pairs p ON p.origin = l.origin AND p.destination = l.destination"
@@ -206,72 +196,58 @@ class _Scan:
             above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(answer["trips"].sum())
         tally = np.bincount(answer["reason"], weights=answer["trips"], minlength=len(_REASONS)).astype(np.int64)
         named = dict(zip(_REASONS, tally.tolist(), strict=True)) | {"above_bounds": above_bounds}
+        outside = sum(source.read for source in tables) - sum(named.values())
+        malformed = sum(source.malformed for source in tables)
+        pre_bounded = self.contribution is not None and self.contribution.once
         good = answer["reason"] == 0
         counted = Counted(answer["day"][good], answer["pair"][good], answer["trips"][good])
-        return counted, TripRows(**named, **self._other_rows(read, sum(named.values())))
+        return counted, TripRows(**named, malformed=malformed, outside=outside, kept_once=pre_bounded)
 
     def _reason(self) -> str:
         """SQL of the position in _REASONS."""
         missing_user = "FALSE" if self.contribution is None else "user_id IS NULL"
         return (
-            f"CASE WHEN {missing_user} THEN 1 WHEN l.origin IS NULL OR l.destination IS NULL THEN 2 "
-            "WHEN l.origin = l.destination THEN 3 WHEN pair IS NULL THEN 4 ELSE 0 END"
+            f"CASE WHEN day IS NULL THEN 1 WHEN {missing_user} THEN 2 "
+            "WHEN l.origin IS NULL OR l.destination IS NULL THEN 3 "
+            "WHEN l.origin = l.destination THEN 4 WHEN pair IS NULL THEN 5 ELSE 0 END"
         )
 
-    def _other_rows(self, read: list[Source], in_period: int) -> dict[str, int]:
-        """Rows that are no requests of the period: malformed, without a readable time, outside."""
-        total = malformed = unreadable = 0
-        for source in read:
-            missing = self._time(source).missing
-            if source.lines is None:
-                total += self.database.rows(f"SELECT count(*) FROM {source.rows}")[0][0]
-                unreadable += self.database.rows(f"SELECT count(*) FROM {source.rows} WHERE {missing}")[0][0]
-                continue
-            whole = f"count(*) FILTER (whole), count(*) FILTER (whole AND ({missing}))"
-            lines, good, timeless = self.database.rows(f"SELECT count(*), {whole} FROM {source.lines}")[0]
-            lost = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
-            total += good
-            unreadable += timeless
-            malformed += lines - good + self.database.rows(lost)[0][0]
-            self.database.rows("DELETE FROM reject_errors")
-        return {"malformed": malformed, "unreadable_time": unreadable, "outside": total - unreadable - in_period}
+    def _located(self, source: Source, table: str) -> str:
+        """SQL of the period's requests: day, trips, ends as nodes (NULL where unknown); for users also id and time.
 
-    def _time(self, source: Source) -> TimeColumn:
-        column = self.reading.column("departure", source.kinds["departure"])
-        if column is None:
-            raise _unusable(source, "departure", self.reading)
-        return column
-
-    def _located(self, source: Source) -> str:
-        """SQL of the period's requests: day, trips, ends as nodes (NULL where unknown); for users also id and time."""
+        Rows without a readable time are there too, with a day of NULL; those outside the period are not.
+        """
         days = self.reading.days
-        time = self._time(source)
+        time = self.reading.column("departure", source.forms["departure"])
+        if time is None:
+            raise _unusable(source, "departure", self.reading)
         ends = [self._end(source, role) for role in ("origin", "destination")]
-        read = [f"{time.local_us} AS local_us", *(sql for end in ends for sql in end.read)]
+        read = [f"{time.local_us} AS local_us", f"{time.utc_us} AS utc_us", *(sql for end in ends for sql in end.read)]
         shown = [f"{day_number(days)} AS day", *(end.shown for end in ends)]
         if self.contribution is None:
             grouped = f"{', '.join(shown)}, count(*) AS trips"
             group = " GROUP BY ALL"
         else:
-            key = user_key("user_id", source.kinds["user_id"])
+            key = user_key("user_id", source.forms["user_id"])
             if key is None:
                 raise _unusable(source, "user_id", self.reading)
             read.append(f"{key} AS user_id")
-            grouped = f"{', '.join(shown)}, 1::BIGINT AS trips, user_id, local_us"
+            grouped = f"{', '.join(shown)}, 1::BIGINT AS trips, user_id, clock_us"
             group = ""
         rows = (
-            f"SELECT {grouped} FROM (SELECT {', '.join(read)} FROM {source.rows} WHERE {time.near or 'TRUE'}) "
-            f"WHERE {in_period(days, time)}{group}"
+            f"SELECT {grouped} FROM (SELECT *, {self.reading.local_us} AS clock_us FROM "
+            f"(SELECT {', '.join(read)} FROM {table})) "
+            f"WHERE {in_period(days)} OR (local_us IS NULL AND utc_us IS NULL){group}"
         )
         joins = " ".join(end.join for end in ends)
-        extra = "" if self.contribution is None else ", r.user_id, r.local_us"
+        extra = "" if self.contribution is None else ", r.user_id, r.clock_us"
         nodes = f"{ends[0].node} AS origin, {ends[1].node} AS destination"
         return f"SELECT r.day, r.trips, {nodes}{extra} FROM ({rows}) r {joins}"
 
     def _end(self, source: Source, role: str) -> _End:
         """Zones are joined after grouping, by number or label; coordinates become nodes row by row."""
-        if role in source.kinds:
-            key = zone_key(role, source.kinds[role])
+        if role in source.forms:
+            key = zone_key(role, source.forms[role])
             if key is None:
                 raise _unusable(source, role, self.reading)
             sql, column = key
@@ -283,11 +259,16 @@ class _Scan:
             )
         degrees = []
         for name in (f"{role}_lon", f"{role}_lat"):
-            number = coordinate(name, source.kinds[name])
+            number = coordinate(name, source.forms[name])
             if number is None:
                 raise _unusable(source, name, self.reading)
             degrees.append(f"{number} AS {name}")
         return _End(degrees, f"nearest_zone({role}_lon, {role}_lat) AS {role}", "", f"nullif(r.{role}, -1)")
+
+
+def _share(tables: list[Source]) -> float:
+    """Of the files' bytes, how much has been read."""
+    return sum(source.bytes_done for source in tables) / max(1, sum(source.bytes for source in tables))
 
 
 def _put_tables(database: Database, network: Network, pairs: Pairs, nearest: NearestZone | None) -> None:
@@ -344,20 +325,23 @@ def _name(given: object, argument: str) -> str:
 
 
 def _unusable(source: Source, role: str, reading: TimeReading) -> FormatError:
-    """The type of a column cannot be what it is said to be: a matter of the whole file."""
-    kind = source.kinds[role]
-    advice = "zones are whole numbers or texts"
-    if role == "user_id":
-        advice = "user ids are whole numbers or texts"
-    elif role.endswith(("_lon", "_lat")):
-        advice = "coordinates are numbers"
-    elif role == "departure":
-        advice = "departure times are timestamps or texts; for numbers pass epoch_unit="
-        if "TIME ZONE" in kind or "TZ" in kind:
-            advice = "such times need tz=, the time zone of period and dates, such as Europe/Berlin"
-        elif reading.epoch_unit is not None:
-            advice = "with epoch_unit= departure times are numbers"
-    return FormatError(source.files[0], f"the column for {role} has the type {kind.split('(')[0]}; {advice}")
+    """The form of a column cannot be what it is said to be: a matter of the whole file."""
+    form = source.forms[role]
+    advice = COLUMN_ADVICE[role]
+    if role == "departure" and form == "utc_us":
+        advice = "such times need tz=, the time zone of period and dates, such as Europe/Berlin"
+    if role == "departure" and reading.epoch_unit is not None:
+        advice = "with epoch_unit= departure times are numbers"
+    return FormatError(source.files[0].path, f"the column for {role} holds {_FORM_WORDS[form]}; {advice}")
+
+
+_FORM_WORDS = {
+    "integer": "whole numbers",
+    "number": "fractions",
+    "text": "texts",
+    "local_us": "times without an offset",
+    "utc_us": "times with an offset from UTC",
+}
 
 
 def _print(rows: TripRows) -> None:
