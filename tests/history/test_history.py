@@ -142,17 +142,37 @@ class TestDailyFile:
         assert history.mean.total_per_min == pytest.approx(4 * 13 / (4 * 30))
 
     @pytest.mark.parametrize(
-        ("old", "new"),
-        [("2,5", "2,5.7"), ("2,5", "2,-5"), ("1,2,5", "MARK,2,5"), ("2026-03-02", "MARK"), ("2,5", "2,MARK")],
+        ("old", "new", "became"),
+        [
+            ("2,5", "2,5.7", "unreadable_count"),
+            ("2,5", "2,-5", "unreadable_count"),
+            ("2,5", "2,MARK", "unreadable_count"),
+            ("1,2,5", "MARK,2,5", "unknown_zone"),
+            ("1,2,5", "2,2,5", "within_zone"),
+            ("2026-03-02", "MARK", "unreadable_time"),
+            ("2026-03-02", "2036-03-02", "outside"),
+            ("1,2,5", "1,2", "malformed"),
+            ("1,2,5", '"1,2,5', "malformed"),
+        ],
     )
-    def test_errors_name_the_line_and_hide_its_contents(self, tmp_path: Path, old: str, new: str) -> None:
-        with pytest.raises(pr.PrivrouteError, match="line 2") as refused:
-            self.read(tmp_path, self.text.replace(old, new, 1))
-        for secret in ("MARK", "5.7", "-5"):
-            assert secret not in str(refused.value).replace(str(tmp_path), "")
+    def test_an_unusable_row_is_dropped_counted_and_costs_no_other(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, became: str
+    ) -> None:
+        seen: list[Any] = []
+        history = self.read(tmp_path, self.text.replace(old, new, 1), report=seen.append)
+        assert history.counts.sum() == 13 - 5
+        assert seen[0].numbers[became] == 1 + 3 * (became == "outside")
+        self.read(tmp_path, self.text.replace(old, new, 1))
+        told = capsys.readouterr().err
+        assert told.startswith("PRIVATE")
+        assert "MARK" not in told
+
+    def test_counts_above_the_largest_are_taken_as_the_largest(self, tmp_path: Path) -> None:
+        history = self.read(tmp_path, self.text.replace("1,2,5", f"1,2,{'9' * 40}").replace("2,1,7", f"2,1,{2**40}"))
+        assert sorted(history.counts.ravel())[-2:] == [2**40, 2**40]
 
     def test_a_header_is_checked_without_showing_what_stands_there(self, tmp_path: Path) -> None:
-        with pytest.raises(pr.PrivrouteError, match="column date is missing") as refused:
+        with pytest.raises(pr.PrivrouteError, match="none of its 4 columns is called 'date'") as refused:
             self.read(tmp_path, "MARK,origin,destination,trips\n")
         assert "MARK" not in str(refused.value)
 

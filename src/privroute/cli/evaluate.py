@@ -74,7 +74,7 @@ def evaluate(
                 on_unreachable=on_unreachable,
             )
         except FormatError as problem:
-            if "is missing" not in str(problem):
+            if "name the column with" not in str(problem):
                 raise
             raise InputError(f"{problem}; --private takes {_DAILY_COUNTS}") from None
         warn("PRIVATE: what follows is computed from trips without protection. Do not publish it.")

@@ -239,8 +239,8 @@ class DailyOptions:
         return _frame(self, pairs, expansion)
 
     def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
-        """Read the file."""
-        return pr.read_daily_od(self.file, roads, dates=self.dates, period_min=self.period_min, **options)
+        """Read the file; what became of its rows goes to the terminal."""
+        return pr.read_daily_od(self.file, roads, dates=self.dates, period_min=self.period_min, report=_say, **options)
 
 
 def _frame(options: TripOptions | DailyOptions, pairs: pr.Pairs, expansion: float) -> Frame:

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.errors import FormatError, NetworkError
 from privroute.history.dates import DayRange, days_between, read_date
 from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
+from privroute.history.trip_batches import csv_batches
+from privroute.history.trip_files import csv_file
+from privroute.history.trip_rows import TripRows
+from privroute.network.labels import as_label
 from privroute.network.pairs import OnUnreachable, Pairs
-from privroute.network.text_files import column_names, read_table
+from privroute.network.text_files import as_path, column_names
 
 if TYPE_CHECKING:
+    import datetime as dt
     import os
+    from collections.abc import Callable, Iterator
 
+    from privroute.history.trip_files import TripFile
     from privroute.network.network import Network
 
 __all__ = ["read_daily_od"]
+
+_COUNT = re.compile(r"\+?0*([0-9]+)(?:\.0*)?")
+_MOST_DIGITS = 18
 
 
 def read_daily_od(
@@ -31,34 +44,90 @@ def read_daily_od(
     period_min: float = 60.0,
     expansion: float = 1.0,
     on_unreachable: OnUnreachable = "error",
+    report: Callable[[TripRows], object] | None = None,
 ) -> DemandHistory:
     """Read PRIVATE daily counts from a CSV file with the columns date, origin, destination, trips (a whole number).
 
     dates : first and last day, both included. The number of days is that of this public range, whatever the file
         holds: days without rows have no requests, rows of other days are left out.
+    report : called with the numbers of rows used and left out; by default they are printed on the error stream, marked
+        PRIVATE
 
-    Messages name lines, never what stands in them.
+    Every line is one row, read by itself. Rows that cannot be used are dropped and counted, so that no row decides
+    whether there is a release or how another one is read. Counts above 2⁴⁰ are taken as 2⁴⁰.
     """
     days = days_between(dates)
     names = column_names(date=date, origin=origin, destination=destination, trips=trips)
     pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
     node = {str(network.node_labels[zone]): int(zone) for zone in network.zones}
-    table = read_table(path, private=True)
-    table.require(*names)
+    place: dict[tuple[int | None, int | None], int] = {
+        pair: at for at, pair in enumerate(zip(pairs.origin.tolist(), pairs.destination.tolist(), strict=True))
+    }
     counts = np.zeros((len(days), len(pairs)), dtype=np.int64)
-    place = {pair: at for at, pair in enumerate(zip(pairs.origin.tolist(), pairs.destination.tolist(), strict=True))}
-    for where, row in table:
-        date_of_row = read_date(row.get(names[0], ""))
-        if date_of_row is None:
-            raise where.error("the date is not of the form 2026-03-02")
-        day = (date_of_row - days[0]).days
-        ends = [node.get(str(where.label(row.get(name, ""), name))) for name in names[1:3]]
-        if None in ends:
-            raise where.error("the origin or destination is not a zone of the network")
-        number = where.whole(row.get(names[3], ""), names[3])
-        if not 0 <= number <= LARGEST_COUNT:
-            raise where.error(f"the number of trips is negative or above {LARGEST_COUNT:,}")
-        position = place.get((ends[0], ends[1]))
-        if 0 <= day < len(days) and position is not None:
-            counts[day, position] += number
+    # everything above is public and has been checked; here the private file is opened
+    became: Counter[str] = Counter()
+    file = csv_file(as_path(path), dict(zip(("date", "origin", "destination", "trips"), names, strict=True)))
+    for row in _rows(file, became):
+        day, number = _day(row[0], days[0]), _count(row[3])
+        ends = (node.get(_label(row[1])), node.get(_label(row[2])))
+        pair = None if None in ends else place.get(ends)
+        reason = _reason(day, len(days), number, ends, pair)
+        became[reason] += 1
+        if reason == "counted":
+            counts[day, pair] = min(int(counts[day, pair]) + (number or 0), LARGEST_COUNT)
+    (report or TripRows.show)(TripRows(**became))  # type: ignore[arg-type]  # all but one field are numbers
     return DemandHistory(pairs, counts, period_min=period_min, dates=days, expansion=expansion)
+
+
+def _rows(file: TripFile, became: Counter[str]) -> Iterator[tuple[str, ...]]:
+    """The cells of every line that is a row; the others are counted."""
+
+    def dropped(lines: int) -> None:
+        became["malformed"] += lines
+
+    failed = True
+    try:
+        positions = list(file.columns.values())
+        for columns in csv_batches(file.path, str(file.delimiter), file.cells, positions, dropped):
+            yield from zip(*(column.to_pylist() for column in columns), strict=True)
+        failed = False
+    except OSError:
+        pass
+    if failed:
+        raise FormatError(file.path, "cannot be read to its end; it is damaged")
+
+
+def _reason(
+    day: int | None, days: int, number: int | None, ends: tuple[int | None, int | None], pair: int | None
+) -> str:
+    """What becomes of a row: the name of a field of TripRows."""
+    if day is None:
+        return "unreadable_time"
+    if not 0 <= day < days:
+        return "outside"
+    if number is None:
+        return "unreadable_count"
+    if None in ends:
+        return "unknown_zone"
+    if pair is None:
+        return "within_zone" if ends[0] == ends[1] else "no_path"
+    return "counted"
+
+
+def _day(text: str, first: dt.date) -> int | None:
+    date = read_date(text.strip())
+    return None if date is None else (date - first).days
+
+
+def _label(text: str) -> str:
+    try:
+        return str(as_label(text.strip()))
+    except NetworkError:
+        return ""
+
+
+def _count(text: str) -> int | None:
+    found = _COUNT.fullmatch(text.strip())
+    if found is None:
+        return None
+    return LARGEST_COUNT if len(found[1]) > _MOST_DIGITS else min(int(found[1]), LARGEST_COUNT)

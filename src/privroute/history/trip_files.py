@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from privroute.history.trip_batches import Form
 
-__all__ = ["COLUMN_ADVICE", "Source", "TripFile", "find_files", "sources"]
+__all__ = ["COLUMN_ADVICE", "Source", "TripFile", "csv_file", "find_files", "sources"]
 
 _PARQUET = (".parquet", ".parq", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
@@ -182,7 +182,7 @@ def sources(files: list[Path], roles: Mapping[str, str]) -> list[Source]:
         if ending in _PARQUET:
             file = _parquet_file(path, roles)
         elif ending in _CSV:
-            file = _csv_file(path, roles)
+            file = csv_file(path, roles)
         else:
             raise FormatError(path, f"the ending does not say what it is; {', '.join((*_CSV, *_PARQUET))} are read")
         grouped.setdefault(tuple(file.forms.values()), []).append(file)
@@ -232,7 +232,7 @@ def _type_name(kind: Any) -> str:
     return str(kind).split("<", maxsplit=1)[0].split("[", maxsplit=1)[0]
 
 
-def _csv_file(path: Path, roles: Mapping[str, str]) -> TripFile:
+def csv_file(path: Path, roles: Mapping[str, str]) -> TripFile:
     """Delimiter, number of columns, and the position of each role's column, from the header alone."""
     header = _header(path)
     delimiter = max(",;\t|", key=header.count)

@@ -1,9 +1,10 @@
-"""What became of every row of the trip files. PRIVATE: for the curator's terminal and files, never for a release."""
+"""What became of every row of private files. PRIVATE: for the curator's terminal and files, never for a release."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,7 +14,8 @@ __all__ = ["TripRows"]
 
 _WORDS = {
     "malformed": "not readable as rows",
-    "unreadable_time": "with an unreadable departure time",
+    "unreadable_time": "with an unreadable departure time or date",
+    "unreadable_count": "with an unreadable number of trips",
     "outside": "outside the dates, weekdays or period",
     "missing_user": "without a user id",
     "unknown_zone": "with an origin or destination that is no zone of the network",
@@ -23,8 +25,8 @@ _WORDS = {
 }
 _CONTRADICTION = (
     ". WARNING: kept_once asserts that the files hold no more of a user than the bounds, and they do. What is above "
-    "was cut in this reading, and readings of other dates may keep more of the same user: do not charge this to a budget "
-    "with kept requests; cut the data set once, and read what is left"
+    "was cut in this reading, and readings of other dates may keep more of the same user: do not charge this to a "
+    "budget with kept requests; cut the data set once, and read what is left"
 )
 _PRIVATE_MODE = 0o600
 
@@ -35,7 +37,8 @@ class TripRows:
 
     counted : in the history
     malformed : lines of a CSV file that are not UTF-8, too long, or have not as many cells as the header
-    unreadable_time, outside : no departure time, or one outside the dates, weekdays or period
+    unreadable_time, outside : no departure time or date, or one outside the dates, weekdays or period
+    unreadable_count : of files of daily counts, rows whose number of trips is not a whole number of at least 0
     missing_user : at user level, rows without a user id
     unknown_zone, within_zone, no_path : an end that is no zone (or too far from any), twice the same zone, no path
     above_bounds : at user level, requests that were not among those kept of their user
@@ -45,6 +48,7 @@ class TripRows:
     counted: int = 0
     malformed: int = 0
     unreadable_time: int = 0
+    unreadable_count: int = 0
     outside: int = 0
     missing_user: int = 0
     unknown_zone: int = 0
@@ -68,6 +72,10 @@ class TripRows:
         left_out = f"; left out: {', '.join(parts)}" if parts else ""
         warning = _CONTRADICTION if self.kept_once and self.above_bounds else ""
         return f"PRIVATE, do not publish: {self.counted:,} of {self.read:,} rows counted{left_out}{warning}"
+
+    def show(self) -> None:
+        """Print the numbers on the curator's terminal, the error stream."""
+        sys.stderr.write(f"{self}\n")
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the numbers as JSON, for the curator's eyes."""

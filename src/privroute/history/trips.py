@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +119,7 @@ def read_trips(
     counts[row_of_day[counted.day], counted.pair] = counted.trips
     if diagnostics is not None:
         rows.write(diagnostics)
-    (report or _print)(rows)
+    (report or TripRows.show)(rows)
     return DemandHistory(
         pairs,
         counts,
@@ -342,7 +341,3 @@ _FORM_WORDS = {
     "local_us": "times without an offset",
     "utc_us": "times with an offset from UTC",
 }
-
-
-def _print(rows: TripRows) -> None:
-    sys.stderr.write(f"{rows}\n")
