@@ -1,4 +1,4 @@
-"""The ledger's file: granted charges are never lost, and whatever is odd about the file is refused."""
+"""The ledger's file: granted charges survive accidents, and whatever is odd about the file is refused."""
 
 from __future__ import annotations
 
@@ -277,6 +277,26 @@ class TestOddFiles:
             ledger.account()
         with pytest.raises(LedgerError, match=message):
             spend(ledger, days(9, 9))
+
+    def test_entries_rewritten_with_new_digests_are_found_only_by_certificates(self, ledger: Ledger) -> None:
+        """What docs/limits.md says: digests without a key stop no cheat, and published digests then no longer fit."""
+        for number in (1, 2, 3):
+            spend(ledger, days(number, number))
+        published = [charge.digest for charge in ledger.account().charges]
+        with sqlite3.connect(ledger.path) as file:
+            file.execute("UPDATE charge SET rho = rho / 100 WHERE entry = 2")
+            digest = ""
+            for entry, *row, _ in file.execute("SELECT * FROM charge ORDER BY entry").fetchall():
+                digest = ledger_file.chained(digest, tuple(row))
+                file.execute("UPDATE charge SET digest = ? WHERE entry = ?", (digest, entry))
+        file.close()
+        rewritten = ledger.account().charges
+        assert rewritten[1].rho == RHO / 100
+        assert [charge.digest == before for charge, before in zip(rewritten, published, strict=True)] == [
+            True,
+            False,
+            False,
+        ]
 
     def test_flipped_bytes_and_cut_files_never_restore_a_budget(self, ledger: Ledger, tmp_path: Path) -> None:
         for number in range(12):

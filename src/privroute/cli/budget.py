@@ -50,14 +50,15 @@ def init(
         int | None, typer.Option("--kept-per-pair", help="With --kept-requests: at most so many for one pair.")
     ] = None,
 ) -> None:
-    """Enter a data set with its approved total; it cannot be changed afterwards."""
+    """Enter a data set with its approved total; no command changes it afterwards."""
     with inputs.spoken_as_options():
         approval = pr.Approval(epsilon, delta, unit, time_zone, kept_requests, kept_per_pair)
     opened = pr.Ledger.create(ledger, dataset, approval)
     line(f"Entered: {opened.dataset} in {ledger}", style="bold")
     say(
         f"Epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}, all releases together. "
-        f"{_rule(approval)} Keep the file safe: whoever restores an older copy forgets what was spent since."
+        f"{_rule(approval)} Keep the file safe, and let only those write to it who make releases: it protects against "
+        "accidents, not against somebody who changes it on purpose or restores an older copy."
     )
 
 

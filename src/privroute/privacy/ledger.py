@@ -83,6 +83,9 @@ class Account:
 class Ledger:
     """One data set's account in a ledger file. Any number of processes may charge it at the same time.
 
+    It protects against accidents (lost, damaged or half-written entries, several writers, a killed process), not
+    against somebody who may write to the file and changes it on purpose.
+
     path : the file, made by `Ledger.create` or `privroute budget init`
     dataset : the data set's name; may be left out where the file has only one
     """
@@ -112,7 +115,7 @@ class Ledger:
     def create(cls, path: str | os.PathLike[str], dataset: str, approval: Approval) -> Self:
         """Enter a data set with its approved total, in a new file or in one that is there.
 
-        What was approved stays as it is: it cannot be entered again, raised or removed.
+        What was approved stays as it is: no function enters it again, raises it or removes it.
         """
         place, name = _path(path), _name(dataset)
         if not isinstance(approval, Approval):
@@ -240,7 +243,7 @@ class Ledger:
             file.execute("INSERT INTO written VALUES (?,?,?)", (entry, _now(), text))
 
     def _account(self, file: sqlite3.Connection) -> Account:
-        """The account, if every entry of the file is as it was written."""
+        """The account, if the digests of all entries are right."""
         try:
             return self._checked_account(file)
         except (ValueError, TypeError, LookupError, GuaranteeError):
