@@ -78,6 +78,7 @@ def test_files_of_networks_and_demands(tntp: Path) -> None:
         (("--delta", "0"), "delta is 0.0"),
         (("--expansion", "0.5"), "--expansion is 0.5"),
         (("--period-min", "0"), "--period-min is 0.0"),
+        (("--period-min", "1500"), "--period-min is 1500, and a day has 1,440 minutes"),
         (("--days", "900000"), "fewer days"),
         (("--prior", "trips.xyz"), "the ending does not say"),
         (("--prior", "missing.csv"), "cannot be read"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,8 +219,8 @@ def test_what_cannot_be_a_day_is_refused(tmp_path: Path) -> None:
         stream.add_day(DAYS)
     with pytest.raises(HistoryError, match="1 days without dates"):
         stream.add_day(pr.DemandHistory(DAYS.pairs, DAYS.counts[:1]))
-    with pytest.raises(HistoryError, match="must not overlap"):
-        stream.add_day(pr.DemandHistory(DAYS.pairs, DAYS.counts[:1], period_min=2000, dates=EACH[0].dates))
+    with pytest.raises(HistoryError, match="period_min is 2000, and a day has 1,440 minutes"):
+        stream.check(replace(EACH[0].frame, period_min=2000.0))
     with pytest.raises(HistoryError, match="history is a list"):
         stream.add_day([])  # type: ignore[arg-type]
     with pytest.raises(StreamError, match="has no day yet"):

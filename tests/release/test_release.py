@@ -248,6 +248,7 @@ def in_certificate(**changes: Any) -> Any:
         (in_certificate(days=True), "days is not a whole number"),
         (in_certificate(days=10**3999), "days is not a whole number"),
         (in_certificate(period_min=10**400), "period_min is not a number"),
+        (in_certificate(period_min=1441), "period_min is longer than the days"),
         (in_certificate(expansion=10**400), "expansion is not a number"),
         (in_certificate(expansion=float("inf")), "expansion is not a number"),
         (in_certificate(mechanism="none"), "calls itself private"),

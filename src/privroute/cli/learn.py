@@ -40,7 +40,9 @@ def learn(
     delta: inputs.DeltaOption = None,
     period_min: Annotated[
         float | None,
-        typer.Option("--period-min", help="With --history: minutes of a day in which its trips fall. Default: 60."),
+        typer.Option(
+            "--period-min", help="With --history: minutes of a day in which its trips fall, at most 1440. Default: 60."
+        ),
     ] = None,
     expansion: inputs.ExpansionOption = 1.0,
     mechanism: Annotated[

@@ -20,7 +20,7 @@ from privroute.history.frame import Frame
 from privroute.history.simulate import simulate_days
 from privroute.mechanism.learn import learn_with_noise, steps_of
 from privroute.mechanism.options import Unprotected, as_mechanism
-from privroute.network.checks import check_period
+from privroute.network.checks import check_period_of_day
 from privroute.network.demand import Demand
 from privroute.release.guarantee import Guarantee
 
@@ -163,7 +163,7 @@ def plan(
         raise InputError("epsilons is empty; name at least one")
     _check(prior, days, draws, seed)
     traffic = Demand(prior.pairs, prior.rate_per_min, expansion=expansion)
-    frame = Frame(prior.pairs, days, check_period(period_min), traffic.expansion, None, simulated=True)
+    frame = Frame(prior.pairs, days, check_period_of_day(period_min), traffic.expansion, None, simulated=True)
     scales = [_scale(network, frame, guarantee, chosen) for guarantee in guarantees]
     baseline = Baseline.of(network, prior)
     columns: list[list[float]] = [[] for _ in guarantees]

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from privroute.errors import BudgetError, GuaranteeError, LedgerError
+from privroute.errors import BudgetError, GuaranteeError, HistoryError, LedgerError
+from privroute.network.checks import check_period_of_day
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon
 from privroute.privacy.ledger_file import chained, is_there, make_file, transaction
 from privroute.privacy.scope import DAY_S, Scope, moment
@@ -330,12 +331,13 @@ def scope_of(frame: Frame) -> Scope:
         raise LedgerError(
             "a ledger needs to know which days a release is about, and this history has no dates; make it with dates"
         )
+    check_period_of_day(frame.period_min, error=HistoryError)  # longer ones would overlap, and one trip be on two days
     length_us = round(frame.period_min * 60 * _SECOND_US)
     begins = dt.time() if frame.begins is None else frame.begins
     start_us = ((begins.hour * 60 + begins.minute) * 60 + begins.second) * _SECOND_US + begins.microsecond
     start_s, stop_s = start_us // _SECOND_US, -(-(start_us + length_us) // _SECOND_US)  # outwards to whole seconds
     if frame.begins is None:
-        stop_s = max(stop_s, DAY_S)
+        stop_s = DAY_S
     return Scope.of_days(frame.dates, begins_s=start_s, length_s=stop_s - start_s)
 
 

@@ -109,7 +109,7 @@ def transaction(path: Path, kind: Literal["read", "write"]) -> Iterator[sqlite3.
 
 
 def chained(previous: str, row: tuple[object, ...]) -> str:
-    """The digest of an entry and, through the one before, of all entries before it; not keyed, anybody can compute it."""
+    """The digest of an entry and, through the one before, of all entries before it; it has no key."""
     return hashlib.sha256(json.dumps([previous, *row], ensure_ascii=False).encode()).hexdigest()
 
 

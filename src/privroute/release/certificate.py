@@ -9,6 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import ReleaseError
+from privroute.network.checks import MINUTES_OF_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,6 +121,8 @@ class Certificate:
         if ADJACENCY.get(certificate.unit) != certificate.adjacency:
             raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
         _check_dates(certificate.first_date, certificate.last_date)
+        if certificate.first_date is not None and certificate.period_min > MINUTES_OF_DAY:
+            raise ReleaseError("the certificate's period_min is longer than the days that its dates name")
         check_budget(certificate.budget)
         _check_bounds(certificate)
         if private:
