@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +61,17 @@ class Untouched:
 def test_a_dated_period_longer_than_a_day_is_refused_before_the_counts_are_looked_at() -> None:
     dates, network = [dt.date(2026, 3, 2)], SCENARIO.network
     message = "period_min is 1441, and a day has 1,440 minutes; pass the minutes of the period within one day"
-    for attempt in (
-        lambda: pr.DemandHistory(PAIRS, Untouched(), period_min=1441, dates=dates),  # type: ignore[arg-type]
+    attempts: tuple[Callable[[], object], ...] = (
+        lambda: pr.DemandHistory(PAIRS, Untouched(), period_min=1441, dates=dates),
         lambda: pr.DemandHistory.from_matrices(
             network,
-            {dates[0]: Untouched()},  # type: ignore[dict-item]
+            {dates[0]: Untouched()},
             period_min=1441,
             dates=(dates[0], dates[0]),
         ),
         lambda: pr.simulate_days(SCENARIO.demand, days=1, period_min=1441),
-    ):
+    )
+    for attempt in attempts:
         with pytest.raises(HistoryError, match=message):
             attempt()
     assert pr.DemandHistory(PAIRS, [[1, 2]], period_min=1440, dates=dates).period_min == 1440

@@ -22,7 +22,7 @@ from privroute.mechanism.learn import learn_with_noise, steps_of
 from privroute.mechanism.options import Unprotected, as_mechanism
 from privroute.network.checks import check_period_of_day
 from privroute.network.demand import Demand
-from privroute.release.guarantee import Guarantee
+from privroute.release.guarantee import Guarantee, delta_caveat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,6 +91,11 @@ class Plan:
     without_data: tuple[Comparison, ...]
 
     @property
+    def caveat(self) -> str | None:
+        """Why releases with this delta would not be called private; None where they would."""
+        return delta_caveat(self.delta)
+
+    @property
     def without_noise_median(self) -> float:
         """The middle of the draws without noise."""
         return statistics.median(self.without_noise)
@@ -109,6 +114,7 @@ class Plan:
         return {
             "mechanism": self.mechanism,
             "delta": self.delta,
+            "why_not_private": self.caveat,
             "days": self.days,
             "period_min": self.period_min,
             "expansion": self.expansion,

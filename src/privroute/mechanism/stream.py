@@ -18,7 +18,7 @@ from privroute.history.contribution import Contribution
 from privroute.history.demand_history import DemandHistory
 from privroute.history.frame import Frame
 from privroute.mechanism.counts import DAILY
-from privroute.mechanism.learn import certify, draw
+from privroute.mechanism.learn import certify, draw, warn_of_large_delta
 from privroute.mechanism.options import Daily
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.network.checks import check_period_of_day, show
@@ -67,6 +67,7 @@ class Stream:
             raise GuaranteeError(f"mechanism is a {type(mechanism).__name__}; a stream takes privroute.Daily")
         if ledger is not None and not isinstance(ledger, Ledger):
             raise GuaranteeError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
+        warn_of_large_delta(guarantee)
         self.network = _network(network)
         self.guarantee = guarantee
         self.mechanism = Daily() if mechanism is None else mechanism

@@ -305,10 +305,14 @@ def check_charge(ledger: Ledger, frame: Frame, guarantee: Guarantee | None, cert
 
 
 def _chargeable(ledger: Ledger, guarantee: Guarantee | None, certificate: Certificate) -> tuple[Guarantee, float]:
-    """What carries no guarantee cannot be charged: no noise, seeded noise, constants that are not proved."""
+    """What carries no guarantee cannot be charged: no noise, seeded noise, constants that are not proved.
+
+    A guarantee whose delta is too large to be called private is charged: its rho holds, and rho is what adds up. If it
+    were refused, it would be made without the ledger, and the sum would be too small.
+    """
     if not isinstance(ledger, Ledger):
         raise LedgerError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
-    if guarantee is None or certificate.rho is None or not certificate.private:
+    if guarantee is None or certificate.rho is None or not certificate.guaranteed:
         made = f"mechanism {certificate.mechanism}, noise {certificate.noise}"
         raise LedgerError(
             f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
