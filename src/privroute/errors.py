@@ -15,6 +15,8 @@
     ├── NoiseError                       the noise cannot be drawn as the guarantee needs it; nothing was released
     └── MissingExtraError (also an ImportError)   an optional package is not installed
 
+One warning has a name: LargeDeltaWarning (a UserWarning), for a delta above which nothing is called private.
+
 Messages about private data (a history, a demand that may be its mean) carry positions and sizes, never contents. Such
 errors are raised outside `except`: what is caught there stays on the new error, `from None` or not.
 """
@@ -28,6 +30,7 @@ __all__ = [
     "GuaranteeError",
     "HistoryError",
     "InputError",
+    "LargeDeltaWarning",
     "LedgerError",
     "MissingExtraError",
     "NetworkError",
@@ -100,3 +103,7 @@ class MissingExtraError(PrivrouteError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package}: pip install 'privroute[{extra}]'")
+
+
+class LargeDeltaWarning(UserWarning):
+    """A guarantee has a delta above 1e-3: it holds as stated, and its releases are not called private."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import privroute as pr
+from privroute.errors import LargeDeltaWarning
 
 MARK = 876_543  # a count that stands out wherever it is printed
 FIRST, LAST = "2026-01-05", "2026-01-08"
@@ -29,6 +30,16 @@ def release(history: pr.DemandHistory, tmp_path_factory: pytest.TempPathFactory)
 def unprotected(history: pr.DemandHistory, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("releases") / "none"
     pr.learn(pr.sioux_falls().network, history, mechanism="none").save(place, allow_not_private=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def weak(history: pr.DemandHistory, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """OpenDP's noise for a delta that is too large to be called private."""
+    place = tmp_path_factory.mktemp("releases") / "weak"
+    with pytest.warns(LargeDeltaWarning):
+        made = pr.learn(pr.sioux_falls().network, history, pr.Guarantee(epsilon=0.1, delta=0.1))
+    made.save(place, allow_not_private=True)
     return place
 
 

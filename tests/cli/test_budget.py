@@ -166,6 +166,22 @@ def test_what_is_not_private_is_not_charged_and_not_read_for_it(tmp_path: Path) 
     assert "never-opened" not in text
 
 
+def test_a_delta_too_large_for_single_persons_is_charged_and_never_called_private(
+    daily_csv: Path, tmp_path: Path
+) -> None:
+    """Its rho holds, and rho is what adds up."""
+    text = run("budget", "init", tmp_path / "l", "--dataset", "city", "--epsilon", 1, "--delta", 0.01).err
+    assert "NOT PRIVATE: the approved delta 0.01 is above 0.001" in text
+    data = ("--history", daily_csv, "--from", FIRST, "--to", LAST, "--out", tmp_path / "out")
+    weak = ("--epsilon", 0.1, "--delta", 0.1, "--ledger", tmp_path / "l", "--allow-not-private")
+    done = run("learn", "--network", "sioux-falls", *data, *weak)
+    assert done.code == 0, done.err
+    assert "It was charged all the same" in done.text
+    assert "too large a delta to protect single persons" in done.text
+    assert shown(tmp_path / "l")["releases"] == 1
+    assert "NOT PRIVATE: the approved delta" in run("budget", "show", tmp_path / "l").err
+
+
 def test_a_stream_refuses_before_the_private_file_is_opened(daily_csv: Path, tmp_path: Path) -> None:
     """What the stream's first day fixed is public: its account, its guarantee, its period, its dates."""
     init(tmp_path / "l")

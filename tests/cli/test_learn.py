@@ -79,6 +79,26 @@ def test_no_noise_has_to_be_asked_for_twice_and_is_said_loudly(daily_csv: Path, 
     assert not pr.load_release(tmp_path / "out").certificate.private
 
 
+@pytest.mark.parametrize("mechanism", [(), ("--mechanism", "daily", "--stream", "days")])
+def test_a_delta_too_large_for_single_persons_has_to_be_asked_for_twice_and_is_said_loudly(
+    daily_csv: Path, tmp_path: Path, mechanism: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = (*BASE, *DATES, "--epsilon", "0.1", "--delta", "0.1", "--out", tmp_path / "out", *mechanism)
+    text = refused(*arguments, "--history", tmp_path / "never-opened.csv")
+    assert "NOT PRIVATE: --delta 0.1 is above 0.001" in text
+    assert "never-opened" not in text
+    done = run(*arguments, "--history", daily_csv, "--allow-not-private")
+    assert done.code == 0, done.err
+    before, after = (" ".join(done.err.split()).split("NOT PRIVATE: delta 0.1 is above 0.001"))[1:]
+    assert "holds as stated" in before
+    assert "do not publish it" in after
+    assert "add up" not in done.text  # the words of a private release
+    certificate = pr.load_release(tmp_path / "out").certificate
+    assert certificate.guaranteed
+    assert not certificate.private
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -96,6 +116,7 @@ def test_no_noise_has_to_be_asked_for_twice_and_is_said_loudly(daily_csv: Path, 
         ((*PROMISE, *DATES, "--window", "9", "--mechanism", "daily"), "--window is 9 days"),
         ((*PROMISE, *DATES, "--period-min", "-1"), "--period-min is -1.0"),
         ((*PROMISE, *DATES, "--period-min", "nan"), "--period-min is nan"),
+        ((*PROMISE, *DATES, "--period-min", "1441"), "--period-min is 1441, and a day has 1,440 minutes"),
         ((*PROMISE, *DATES, "--expansion", "0"), "--expansion is 0.0"),
         ((*PROMISE, *DATES, "--factor", "2", "--latency", "bpr"), "--factor"),
         ((*PROMISE, *DATES, "--network", "missing.tntp"), "--network takes"),

@@ -35,6 +35,17 @@ def test_a_plan_of_the_built_in_network_needs_no_files(tmp_path: Path) -> None:
     assert (tmp_path / "plan" / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_plan_with_a_delta_too_large_for_single_persons_says_so_everywhere(tmp_path: Path) -> None:
+    done = run("plan", "--network", "sioux-falls", *QUICK, "--delta", "0.1", "--out", tmp_path / "plan")
+    assert done.code == 0, done.err
+    assert "NOT PRIVATE at any of these: delta 0.1 is above 0.001" in done.err
+    assert "too large" in json.loads((tmp_path / "plan" / "plan.json").read_text())["why_not_private"]
+    assert (tmp_path / "plan" / "plan.csv").read_text().count("counts, delta too large to be private") == 2
+    done = run("plan", "--network", "sioux-falls", *QUICK, "--delta", "0.001", "--out", tmp_path / "plan")
+    assert "NOT PRIVATE at any" not in done.err
+    assert json.loads((tmp_path / "plan" / "plan.json").read_text())["why_not_private"] is None
+
+
 def test_the_same_seed_gives_the_same_plan() -> None:
     first, second, third = (run("plan", "--network", "sioux-falls", *QUICK, "--seed", seed).out for seed in (1, 1, 2))
     assert first == second
@@ -78,6 +89,7 @@ def test_files_of_networks_and_demands(tntp: Path) -> None:
         (("--delta", "0"), "delta is 0.0"),
         (("--expansion", "0.5"), "--expansion is 0.5"),
         (("--period-min", "0"), "--period-min is 0.0"),
+        (("--period-min", "1500"), "--period-min is 1500, and a day has 1,440 minutes"),
         (("--days", "900000"), "fewer days"),
         (("--prior", "trips.xyz"), "the ending does not say"),
         (("--prior", "missing.csv"), "cannot be read"),

@@ -49,6 +49,21 @@ def test_inspect_says_loudly_what_is_not_private(unprotected: Path) -> None:
     assert "odds" not in done.out
 
 
+def test_inspect_says_loudly_that_a_delta_is_too_large_for_single_persons(weak: Path) -> None:
+    done = run("inspect", weak)
+    assert done.code == 0
+    assert done.out.splitlines()[1].startswith("NOT PRIVATE: delta 0.1 is above 0.001")
+    assert "What is protected" not in done.out
+    assert "hold as stated" in done.text
+    assert "Private" not in done.text
+    assert "vehicles per hour in all (NOT PRIVATE)" in done.text
+    found = json.loads(run("inspect", weak, "--json").out)
+    assert found["private"] is found["certificate"]["private"] is False
+    assert found["odds_factor"] > 1
+    assert found["words"]["verdict"].startswith("NOT PRIVATE: delta 0.1")
+    assert "NOT PRIVATE" in run("route", weak, 1, 20).err
+
+
 def test_inspect_as_json_is_the_certificate(release: Path, unprotected: Path) -> None:
     found = json.loads(run("inspect", release, "--json").out)
     assert found["private"] is True

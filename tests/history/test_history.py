@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import privroute as pr
 from privroute.errors import HistoryError
+from privroute.history.contribution import Contribution
 
 SCENARIO = pr.sioux_falls()
 PAIRS = pr.Pairs([0, 1], [1, 0])
@@ -47,6 +49,42 @@ def test_mean_divides_by_days_and_minutes_and_applies_the_expansion() -> None:
 def test_unusable_histories_are_refused(counts: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(HistoryError, match=message):
         pr.DemandHistory(PAIRS, counts, **options)
+
+
+class Untouched:
+    """Counts that must not be looked at."""
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        raise AssertionError("the counts were looked at")
+
+
+def test_a_dated_period_longer_than_a_day_is_refused_before_the_counts_are_looked_at() -> None:
+    dates, network = [dt.date(2026, 3, 2)], SCENARIO.network
+    message = "period_min is 1441, and a day has 1,440 minutes; pass the minutes of the period within one day"
+    attempts: tuple[Callable[[], object], ...] = (
+        lambda: pr.DemandHistory(PAIRS, Untouched(), period_min=1441, dates=dates),
+        lambda: pr.DemandHistory.from_matrices(
+            network,
+            {dates[0]: Untouched()},
+            period_min=1441,
+            dates=(dates[0], dates[0]),
+        ),
+        lambda: pr.simulate_days(SCENARIO.demand, days=1, period_min=1441),
+    )
+    for attempt in attempts:
+        with pytest.raises(HistoryError, match=message):
+            attempt()
+    assert pr.DemandHistory(PAIRS, [[1, 2]], period_min=1440, dates=dates).period_min == 1440
+
+
+def test_days_without_dates_may_stand_for_weeks_but_not_where_a_users_day_is_protected() -> None:
+    """The mechanisms need each request on one day only; a guarantee for a user's day needs days that are days."""
+    week = 7 * 1440
+    assert pr.DemandHistory(PAIRS, [[1, 2]], period_min=week).period_min == week
+    by_user = Contribution("user", 3)
+    assert pr.DemandHistory(PAIRS, [[1, 2]], period_min=week, contribution=by_user).period_min == week
+    with pytest.raises(HistoryError, match="a day has 1,440 minutes"):
+        pr.DemandHistory(PAIRS, [[1, 2]], period_min=week, contribution=Contribution("user-day", 3))
 
 
 def test_more_days_than_the_proofs_allow_are_refused() -> None:
@@ -140,6 +178,11 @@ class TestDailyFile:
         history = self.read(tmp_path, self.text, period_min=30, expansion=4)
         assert (history.period_min, history.expansion) == (30, 4)
         assert history.mean.total_per_min == pytest.approx(4 * 13 / (4 * 30))
+
+    def test_a_period_longer_than_a_day_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(HistoryError, match="period_min is 2880, and a day has 1,440 minutes"):
+            self.read(tmp_path, self.text, period_min=2880)
+        assert self.read(tmp_path, self.text, period_min=1440).period_min == 1440
 
     @pytest.mark.parametrize(
         ("old", "new", "became"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,15 @@ from hypothesis import strategies as st
 from tests.mechanism.stream_cases import DAYS, EACH, NETWORK, PROMISE, SCENARIO, Told, stream_in
 
 import privroute as pr
-from privroute.errors import BudgetError, DemandError, GuaranteeError, HistoryError, LedgerError, StreamError
+from privroute.errors import (
+    BudgetError,
+    DemandError,
+    GuaranteeError,
+    HistoryError,
+    LargeDeltaWarning,
+    LedgerError,
+    StreamError,
+)
 from privroute.history.contribution import Contribution
 from privroute.mechanism.counts import day_weights
 from privroute.mechanism.stream_files import StreamFiles
@@ -218,8 +227,8 @@ def test_what_cannot_be_a_day_is_refused(tmp_path: Path) -> None:
         stream.add_day(DAYS)
     with pytest.raises(HistoryError, match="1 days without dates"):
         stream.add_day(pr.DemandHistory(DAYS.pairs, DAYS.counts[:1]))
-    with pytest.raises(HistoryError, match="must not overlap"):
-        stream.add_day(pr.DemandHistory(DAYS.pairs, DAYS.counts[:1], period_min=2000, dates=EACH[0].dates))
+    with pytest.raises(HistoryError, match="period_min is 2000, and a day has 1,440 minutes"):
+        stream.check(replace(EACH[0].frame, period_min=2000.0))
     with pytest.raises(HistoryError, match="history is a list"):
         stream.add_day([])  # type: ignore[arg-type]
     with pytest.raises(StreamError, match="has no day yet"):
@@ -272,6 +281,14 @@ def test_fading_days_are_averaged_by_their_weights(tmp_path: Path, monkeypatch: 
     assert release.demand is not None
     assert release.demand.total_per_min == pytest.approx(552 * (0.5 * 300 + 600) / 1.5 / 60)
     assert release.noisy_counts is None
+
+
+def test_a_stream_with_a_delta_too_large_for_single_persons_is_warned_of(tmp_path: Path) -> None:
+    with pytest.warns(LargeDeltaWarning, match=r"NOT PRIVATE: delta 0\.1 is above 0\.001"):
+        stream = pr.Stream(tmp_path / "stream", NETWORK, pr.Guarantee(0.1, 0.1))
+    certificate = stream.add_day(EACH[0]).certificate
+    assert certificate.guaranteed
+    assert not certificate.private
 
 
 @pytest.mark.parametrize("bad", [{"half_life_days": 0.0}, {"half_life_days": True}, {"next_weekday": 1}, {"window": 0}])

@@ -1,4 +1,4 @@
-"""The ledger's file: granted charges are never lost, and whatever is odd about the file is refused."""
+"""The ledger's file: granted charges survive accidents, and whatever is odd about the file is refused."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 import privroute as pr
-from privroute.errors import BudgetError, LedgerError
+from privroute.errors import BudgetError, HistoryError, LedgerError
 from privroute.history.contribution import Contribution
 from privroute.privacy import ledger_file
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
@@ -199,7 +200,15 @@ def test_the_scope_of_a_history_is_its_period_on_its_dates() -> None:
     assert scope(period_min=433 / 60, begins=dt.time(7)) == "2026-03-02 to 2026-03-03, 07:00 to 07:07:13"
     assert scope(period_min=1, begins=dt.time(7, 0, 0, 5)) == "2026-03-02 to 2026-03-03, 07:00 to 07:01:01"
     assert scope(period_min=240, begins=dt.time(22)) == "2026-03-02 to 2026-03-03, 22:00 to 02:00"
-    assert scope(period_min=2000) == "2026-03-02T00:00 to 2026-03-04T09:20"
+    assert scope(period_min=1440) == "2026-03-02 to 2026-03-03"
+    assert scope(period_min=1440, begins=dt.time(7)) == "2026-03-02T07:00 to 2026-03-04T07:00"
+
+
+def test_a_period_longer_than_a_day_has_no_scope() -> None:
+    """Periods of two dates would overlap, and one request would be on two days."""
+    frame = pr.DemandHistory(pr.Pairs([0], [1]), [[1]], dates=[FIRST], period_min=1440).frame
+    with pytest.raises(HistoryError, match=r"period_min is 1440\.5, and a day has 1,440 minutes"):
+        scope_of(replace(frame, period_min=1440.5))
 
 
 class TestOddFiles:
@@ -277,6 +286,26 @@ class TestOddFiles:
             ledger.account()
         with pytest.raises(LedgerError, match=message):
             spend(ledger, days(9, 9))
+
+    def test_entries_rewritten_with_new_digests_are_found_only_by_certificates(self, ledger: Ledger) -> None:
+        """What docs/limits.md says: digests without a key stop no cheat, and published digests then no longer fit."""
+        for number in (1, 2, 3):
+            spend(ledger, days(number, number))
+        published = [charge.digest for charge in ledger.account().charges]
+        with sqlite3.connect(ledger.path) as file:
+            file.execute("UPDATE charge SET rho = rho / 100 WHERE entry = 2")
+            digest = ""
+            for entry, *row, _ in file.execute("SELECT * FROM charge ORDER BY entry").fetchall():
+                digest = ledger_file.chained(digest, tuple(row))
+                file.execute("UPDATE charge SET digest = ? WHERE entry = ?", (digest, entry))
+        file.close()
+        rewritten = ledger.account().charges
+        assert rewritten[1].rho == RHO / 100
+        assert [charge.digest == before for charge, before in zip(rewritten, published, strict=True)] == [
+            True,
+            False,
+            False,
+        ]
 
     def test_flipped_bytes_and_cut_files_never_restore_a_budget(self, ledger: Ledger, tmp_path: Path) -> None:
         for number in range(12):

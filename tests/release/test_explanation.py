@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 import privroute as pr
-from privroute.errors import GuaranteeError
-from privroute.release.explanation import explain, odds_factor
+from privroute.errors import GuaranteeError, LargeDeltaWarning
+from privroute.release.explanation import budget_in_words, explain, odds_factor
+from privroute.release.guarantee import LARGEST_PRIVATE_DELTA
 
 SCENARIO = pr.sioux_falls()
 HISTORY = pr.simulate_days(SCENARIO.demand, days=2, seed=1)
@@ -80,6 +81,41 @@ def test_what_is_not_private_is_said_first_and_promises_nothing(changes: dict[st
     assert words.verdict.startswith("NOT PRIVATE")
     assert reason in words.verdict
     assert words.strength == words.protected == words.from_whom == ()
+
+
+def weak_certificate(delta: float) -> pr.Certificate:
+    with pytest.warns(LargeDeltaWarning, match=f"NOT PRIVATE: delta {delta:g} is above 0.001"):
+        return pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(0.1, delta)).certificate
+
+
+@pytest.mark.parametrize("delta", [0.0011, 0.1, 0.5])
+def test_a_delta_too_large_for_single_persons_is_not_called_private_and_says_why(delta: float) -> None:
+    weak = weak_certificate(delta)
+    assert weak.guaranteed
+    assert not weak.private
+    words = explain(weak)
+    assert words.verdict.startswith(f"NOT PRIVATE: delta {delta:g} is above 0.001, too large to mean anything")
+    assert "holds as stated" in words.verdict
+    assert words.protected == words.from_whom == ()
+    (stated,) = words.strength
+    assert "1.106 times as likely" in stated
+    assert f"plus {delta:g}" in stated
+    assert "Private" not in " ".join([*words.strength, *words.not_protected, *words.made])
+
+
+def test_the_largest_delta_that_is_called_private_is_one_in_a_thousand() -> None:
+    made = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(0.1, LARGEST_PRIVATE_DELTA)).certificate
+    assert LARGEST_PRIVATE_DELTA == 1e-3
+    assert made.private
+    assert made.why_not_private is None
+    assert explain(made).verdict.startswith("Private")
+
+
+@pytest.mark.parametrize("approved", [1e-6, 0.1])
+def test_an_approved_delta_too_large_for_single_persons_is_said_to_be(approved: float) -> None:
+    entry = {"dataset": "city", "entry": 1, "digest": "x", "approved_epsilon": 1.0, "spent_epsilon": 0.1}
+    words = budget_in_words(replace(CERTIFICATE, budget=entry | {"approved_delta": approved}))
+    assert ("too large a delta" in words) == (approved > LARGEST_PRIVATE_DELTA)
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 3.0])

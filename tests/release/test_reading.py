@@ -7,6 +7,7 @@ import json
 import math
 import os
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privroute as pr
-from privroute.errors import PolicyError, ReleaseError
+from privroute.errors import LargeDeltaWarning, PolicyError, ReleaseError
 from privroute.network.text_files import read_bytes
 from privroute.privacy.calibration import rho_to_epsilon
 from privroute.release import reading
@@ -229,5 +230,7 @@ def test_epsilon_of_rho_is_opendps_from_just_below(rho: float, delta: float) -> 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 30.0, 1000.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-2])
 def test_every_certificate_that_is_made_reads_back(epsilon: float, delta: float) -> None:
-    made = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(epsilon, delta)).certificate
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LargeDeltaWarning)
+        made = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(epsilon, delta)).certificate
     assert pr.Certificate.from_dict(made.as_dict()) == made

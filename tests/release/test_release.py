@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from tests.policy.strategies import unit_flows
 
 import privroute as pr
-from privroute.errors import ReleaseError
+from privroute.errors import LargeDeltaWarning, ReleaseError
 from privroute.release.release import Release
 
 SCENARIO = pr.sioux_falls()
@@ -208,6 +208,18 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, name: str) -> None:
         pr.load_release(tmp_path / "out")
 
 
+def test_a_delta_too_large_for_single_persons_is_not_saved_unless_asked(tmp_path: Path) -> None:
+    with pytest.warns(LargeDeltaWarning):
+        weak = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(0.1, 0.1))
+    assert "NOT PRIVATE: epsilon 0.1, delta 0.1" in repr(weak)
+    with pytest.raises(ReleaseError, match=r"NOT PRIVATE .*delta 0\.1 is above 0\.001.*allow_not_private=True"):
+        weak.save(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    weak.save(tmp_path / "out", allow_not_private=True)
+    assert pr.load_release(tmp_path / "out").certificate == weak.certificate
+    assert json.loads((tmp_path / "out" / "release.json").read_text())["certificate"]["private"] is False
+
+
 def damage(**changes: Any) -> Any:
     def change(manifest: dict[str, Any]) -> dict[str, Any]:
         return manifest | changes
@@ -248,6 +260,7 @@ def in_certificate(**changes: Any) -> Any:
         (in_certificate(days=True), "days is not a whole number"),
         (in_certificate(days=10**3999), "days is not a whole number"),
         (in_certificate(period_min=10**400), "period_min is not a number"),
+        (in_certificate(period_min=1441), "period_min is longer than the days"),
         (in_certificate(expansion=10**400), "expansion is not a number"),
         (in_certificate(expansion=float("inf")), "expansion is not a number"),
         (in_certificate(mechanism="none"), "calls itself private"),
@@ -255,6 +268,9 @@ def in_certificate(**changes: Any) -> Any:
         (in_certificate(sensitivity=None), "calls itself private"),
         (in_certificate(noise_scale=None), "calls itself private"),
         (in_certificate(private=1), "calls itself private"),
+        (in_certificate(delta=0.1), "calls itself private where its noise or its delta is not"),
+        (in_certificate(delta=0.1, private=False, epsilon=1e-9), "epsilon is smaller"),
+        (in_certificate(delta=0.1, private=False, noise_scale=1e9), "rho is not what"),
         (in_certificate(noise_scale=1e9), "rho is not what"),
         (in_certificate(noise_scale=1e-320, sensitivity=1e300), "rho is not what"),
         (in_certificate(epsilon=0.999), "epsilon is smaller"),

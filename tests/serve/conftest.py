@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -54,6 +55,12 @@ def release() -> pr.Release:
     scenario = pr.sioux_falls()
     history = pr.simulate_days(scenario.demand, days=4, period_min=60, seed=7)
     return pr.learn(scenario.network, history, pr.Guarantee(epsilon=0.1, delta=1e-6))
+
+
+@pytest.fixture(scope="session")
+def weak(release: pr.Release) -> pr.Release:
+    """The same policy with a certificate whose delta is too large to be called private."""
+    return replace(release, certificate=replace(release.certificate, delta=0.1))
 
 
 @pytest.fixture(scope="session")

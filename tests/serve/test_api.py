@@ -140,6 +140,14 @@ def test_the_network_is_geojson_with_expected_flows(release: pr.Release, client:
     assert lines[0]["geometry"]["coordinates"][0] == network.coordinates[network.tail[0]].tolist()
 
 
+def test_a_delta_too_large_for_single_persons_is_not_called_private(
+    weak: pr.Release, serve: Callable[[pr.Release], str]
+) -> None:
+    found = httpx.get(f"{serve(weak)}/v1/certificate").json()
+    assert found["private"] is found["certificate"]["private"] is False
+    assert found["words"]["verdict"].startswith("NOT PRIVATE: delta 0.1 is above 0.001")
+
+
 def test_certificate_and_health(release: pr.Release, client: httpx.Client) -> None:
     found = client.get("/v1/certificate").json()
     assert found["private"] is True

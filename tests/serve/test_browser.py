@@ -208,6 +208,19 @@ def test_what_is_not_private_is_said_in_red_at_once_and_labels_are_only_text(
     expect(page.locator(".choice").first).to_contain_text("km")
 
 
+def test_a_delta_too_large_for_single_persons_is_said_in_red_on_the_page_and_in_the_report(
+    page: Page, weak: pr.Release, serve: Callable[[pr.Release], str], tmp_path: Path
+) -> None:
+    (tmp_path / "report.html").write_text(report_html(weak), encoding="utf-8")
+    for address in (serve(weak), (tmp_path / "report.html").as_uri()):
+        opened(page, address)
+        expect(page.locator("#banner")).to_contain_text("NOT PRIVATE: delta 0.1 is above 0.001")
+        expect(page.locator("#verdict")).to_have_text("Not private")
+        page.locator("#verdict").click()
+        expect(page.locator("#guarantee .stamp.bad")).to_contain_text("too large to mean anything for single persons")
+        expect(page.locator("#guarantee")).to_contain_text("hold as stated")
+
+
 def test_dark_and_light_follow_the_system_and_the_button(browser: Browser, address: str) -> None:
     context = browser.new_context(color_scheme="dark")
     page = opened(context.new_page(), address)

@@ -8,6 +8,7 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, number_of, say, say_json, share, table, warn
+from privroute.release.guarantee import delta_caveat
 
 if TYPE_CHECKING:
     from privroute.privacy.ledger import Account, Charge
@@ -50,14 +51,16 @@ def init(
         int | None, typer.Option("--kept-per-pair", help="With --kept-requests: at most so many for one pair.")
     ] = None,
 ) -> None:
-    """Enter a data set with its approved total; it cannot be changed afterwards."""
+    """Enter a data set with its approved total; no command changes it afterwards."""
     with inputs.spoken_as_options():
         approval = pr.Approval(epsilon, delta, unit, time_zone, kept_requests, kept_per_pair)
     opened = pr.Ledger.create(ledger, dataset, approval)
     line(f"Entered: {opened.dataset} in {ledger}", style="bold")
+    _warn_of_delta(approval)
     say(
         f"Epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}, all releases together. "
-        f"{_rule(approval)} Keep the file safe: whoever restores an older copy forgets what was spent since."
+        f"{_rule(approval)} Keep the file safe, and let only those write to it who make releases: it protects against "
+        "accidents, not against somebody who changes it on purpose or restores an older copy."
     )
 
 
@@ -118,6 +121,7 @@ def _show(account: "Account") -> None:
     bar = f"{share(spending.spent / approval.total)} of rho, in which costs add up"
     line(f"Epsilon {spent:.4g} of {approval.epsilon:g} spent: {bar}")
     unwritten = sum(charge.status == "charged" for charge in account.charges)
+    _warn_of_delta(approval)
     say(f"{number_of(len(account.charges), 'release')} charged. {_rule(approval)}")
     if unwritten:
         have, they = ("has", "it stays") if unwritten == 1 else ("have", "they stay")
@@ -141,6 +145,12 @@ def _show(account: "Account") -> None:
         )
         if len(days) > _MOST_ROWS:
             line(f"and {len(days) - _MOST_ROWS:,} more; --json has all of them")
+
+
+def _warn_of_delta(approval: "pr.Approval") -> None:
+    caveat = delta_caveat(approval.delta)
+    if caveat is not None:
+        warn(f"NOT PRIVATE: the approved {caveat}.")
 
 
 def _rule(approval: "pr.Approval") -> str:

@@ -43,9 +43,10 @@ def demo(
     release = pr.learn(network, history, _PROMISE)
     these, mean = Baseline.of(network, history.mean), Baseline.of(network, usual)
     exact = pr.solve_optimum(network, history.mean, gap=1e-11).policy
+    private = "yes" if release.certificate.private else "NO"
     rows = [
         ("optimum of the days' trips", exact, "yes", "NO"),
-        (f"privroute, epsilon {_PROMISE.epsilon:g}", release.policy, "yes", "yes"),
+        (f"privroute, epsilon {_PROMISE.epsilon:g}", release.policy, "yes", private),
         *((name, policy, "no", "-") for name, policy in policies_without_data(network, usual).items()),
     ]
     table(
@@ -65,9 +66,9 @@ def demo(
                 percent(these.percent(policy)),
                 percent(mean.percent(policy)),
                 trips,
-                private,
+                protected,
             )
-            for name, policy, trips, private in rows
+            for name, policy, trips, protected in rows
         ],
         left=(0, 4, 5),
     )

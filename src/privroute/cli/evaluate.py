@@ -11,7 +11,7 @@ from privroute.cli import inputs
 from privroute.cli.route import load
 from privroute.cli.terminal import line, percent, say, table, warn
 from privroute.errors import FormatError, InputError
-from privroute.network.checks import check_period
+from privroute.network.checks import check_period_of_day
 from privroute.network.demand import check_expansion
 
 __all__ = ["evaluate"]
@@ -62,7 +62,7 @@ def evaluate(
     on_unreachable: Literal["drop", "error"] = "drop" if len(found.policy.pairs) < _zone_pairs(found) else "error"
     if private is not None and dates is not None:
         with inputs.spoken_as_options():
-            minutes = check_period(certificate.period_min if period_min is None else period_min)
+            minutes = check_period_of_day(certificate.period_min if period_min is None else period_min)
             vehicles = check_expansion(certificate.expansion if expansion is None else expansion)
         try:
             history = pr.read_daily_od(

@@ -82,7 +82,8 @@ EpsilonOption = Annotated[
     float | None, typer.Option("--epsilon", help="How much may be revealed about one trip; 0.1 is strong.")
 ]
 DeltaOption = Annotated[
-    float | None, typer.Option("--delta", help="Slack of the promise, a small probability such as 1e-6.")
+    float | None,
+    typer.Option("--delta", help="Slack of the promise, such as 1e-6; above 0.001 a release is not called private."),
 ]
 FirstDayOption = Annotated[str | None, typer.Option("--from", metavar="DATE", help="First day, like 2026-03-02.")]
 LastDayOption = Annotated[str | None, typer.Option("--to", metavar="DATE", help="Last day, included.")]

@@ -21,7 +21,7 @@ def inspect(
     certificate, words, size = found.certificate, explain(found.certificate), found.policy.summary()
     network = found.network
     if as_json:
-        known = certificate.private and certificate.rho is not None and certificate.delta is not None
+        known = certificate.guaranteed and certificate.rho is not None and certificate.delta is not None
         say_json(
             {
                 "private": certificate.private,

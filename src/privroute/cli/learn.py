@@ -10,10 +10,11 @@ from privroute.cli import inputs, trips
 from privroute.cli.inspect_release import routes_in_words
 from privroute.cli.mechanisms import AlphaOption, CeilingOption, ConstantsOption, chosen_mechanism
 from privroute.cli.output import check_release_place
-from privroute.cli.terminal import line, number_of, on_terminal, say, warn
-from privroute.errors import GuaranteeError, InputError
+from privroute.cli.terminal import line, number_of, on_terminal, said_already, say, warn
+from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning
 from privroute.network.demand import check_expansion
 from privroute.release.explanation import budget_in_words
+from privroute.release.guarantee import delta_caveat
 
 if TYPE_CHECKING:
     from privroute.history.frame import Frame
@@ -40,7 +41,9 @@ def learn(
     delta: inputs.DeltaOption = None,
     period_min: Annotated[
         float | None,
-        typer.Option("--period-min", help="With --history: minutes of a day in which its trips fall. Default: 60."),
+        typer.Option(
+            "--period-min", help="With --history: minutes of a day in which its trips fall, at most 1440. Default: 60."
+        ),
     ] = None,
     expansion: inputs.ExpansionOption = 1.0,
     mechanism: Annotated[
@@ -81,7 +84,11 @@ def learn(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is there.")] = False,
     allow_not_private: Annotated[
-        bool, typer.Option("--allow-not-private", help="Write a release without protection, for comparison only.")
+        bool,
+        typer.Option(
+            "--allow-not-private",
+            help="Write a release that is not private (no noise, or a delta above 0.001), for comparison only.",
+        ),
     ] = False,
     nodes: inputs.NodesOption = None,
     latency: inputs.LatencyOption = None,
@@ -178,21 +185,29 @@ def learn(
     )
     with inputs.spoken_as_options():
         frame = read.frame(pairs, expansion)
-        noisy_days = _stream(stream, roads, guarantee, chosen, account, frame)
+        with said_already(LargeDeltaWarning):
+            noisy_days = _stream(stream, roads, guarantee, chosen, account, frame)
         _check_public(roads, frame, guarantee, chosen, account)
 
     data = _read(read, roads, pairs, expansion, on_unreachable)
     if noisy_days is None:
-        release = pr.learn(roads, data, guarantee, chosen, ledger=account, progress=on_terminal())
+        with said_already(LargeDeltaWarning):
+            release = pr.learn(roads, data, guarantee, chosen, ledger=account, progress=on_terminal())
     else:
         for day in data.each_day():
             release = noisy_days.add_day(day)
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
+    _tell(release, guarantee, out)
 
+
+def _tell(release: pr.Release, guarantee: pr.Guarantee | None, out: Path) -> None:
+    """What was released, and what it promises."""
     line(f"Released: {out}", style="bold")
-    if guarantee is None or not release.certificate.private:
-        why = "no noise was added" if guarantee is None else "the paper's proof does not hold here"
+    why = release.certificate.why_not_private
+    if guarantee is None or why is not None:
         warn(f"NOT PRIVATE: {why}. This release is for comparison only; do not publish it.")
+        if not isinstance(release.certificate.budget, str):
+            say(f"It was charged all the same: {budget_in_words(release.certificate)}.")
         return
     say(
         f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one {_UNITS[guarantee.unit]}; "
@@ -264,7 +279,15 @@ def _guarantee(
         )
     unit = "request" if contribution is None else contribution.unit
     guarantee = pr.Guarantee(epsilon=epsilon, delta=delta, unit=unit)
-    if guarantee.delta > _USUAL_DELTA:
+    caveat = delta_caveat(guarantee.delta)
+    if caveat is not None:
+        if not allow_not_private:
+            raise GuaranteeError(
+                f"NOT PRIVATE: --{caveat}. Nothing was read; choose a --delta such as 1e-6, or add --allow-not-private "
+                "if the release will not be published"
+            )
+        warn(f"NOT PRIVATE: {caveat}.")
+    elif guarantee.delta > _USUAL_DELTA:
         warn(f"delta {guarantee.delta:g} is large: events rarer than that are not protected at all; 1e-6 is usual.")
     return guarantee
 

@@ -8,7 +8,7 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.mechanisms import AlphaOption, CeilingOption, MechanismName, chosen_mechanism
-from privroute.cli.terminal import bar, heading, line, percent, say, table
+from privroute.cli.terminal import bar, heading, line, percent, say, table, warn
 from privroute.errors import InputError
 from privroute.network.pairs import OnUnreachable
 
@@ -152,6 +152,8 @@ def _show(found: "Plan", roads: pr.Network) -> None:
             *((f"no data: {row.name}", "-", percent(row.percent), "", "") for row in found.without_data),
         ],
     )
+    if found.caveat is not None:
+        warn(f"NOT PRIVATE at any of these: {found.caveat}.")
     heading("Which epsilon?")
     for sentence in _advice(found):
         say(sentence)

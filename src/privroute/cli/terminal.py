@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ __all__ = [
     "on_terminal",
     "percent",
     "plain",
+    "said_already",
     "say",
     "say_json",
     "share",
@@ -71,6 +73,14 @@ def heading(text: str) -> None:
 def warn(text: str) -> None:
     """Print a line on the error stream that nobody overlooks."""
     errors.print(Text(plain(text), style="bold red"), soft_wrap=True)
+
+
+@contextmanager
+def said_already(kind: type[Warning]) -> Iterator[None]:
+    """Keep the library quiet about what the command has said in its own words."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kind)
+        yield
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:

@@ -13,7 +13,7 @@ import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import line, on_terminal
 from privroute.errors import InputError
-from privroute.network.checks import check_period
+from privroute.network.checks import check_period_of_day
 
 if TYPE_CHECKING:
     from privroute.history.frame import Frame
@@ -222,7 +222,7 @@ class DailyOptions:
     def of(cls, file: Path, dates: tuple[Any, Any], period_min: float) -> DailyOptions:
         """Check what is public."""
         with inputs.spoken_as_options():
-            return cls(file, dates, check_period(period_min))
+            return cls(file, dates, check_period_of_day(period_min))
 
     @property
     def days(self) -> int:

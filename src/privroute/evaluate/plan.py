@@ -20,9 +20,9 @@ from privroute.history.frame import Frame
 from privroute.history.simulate import simulate_days
 from privroute.mechanism.learn import learn_with_noise, steps_of
 from privroute.mechanism.options import Unprotected, as_mechanism
-from privroute.network.checks import check_period
+from privroute.network.checks import check_period_of_day
 from privroute.network.demand import Demand
-from privroute.release.guarantee import Guarantee
+from privroute.release.guarantee import Guarantee, delta_caveat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,6 +91,11 @@ class Plan:
     without_data: tuple[Comparison, ...]
 
     @property
+    def caveat(self) -> str | None:
+        """Why releases with this delta would not be called private; None where they would."""
+        return delta_caveat(self.delta)
+
+    @property
     def without_noise_median(self) -> float:
         """The middle of the draws without noise."""
         return statistics.median(self.without_noise)
@@ -109,6 +114,7 @@ class Plan:
         return {
             "mechanism": self.mechanism,
             "delta": self.delta,
+            "why_not_private": self.caveat,
             "days": self.days,
             "period_min": self.period_min,
             "expansion": self.expansion,
@@ -163,7 +169,7 @@ def plan(
         raise InputError("epsilons is empty; name at least one")
     _check(prior, days, draws, seed)
     traffic = Demand(prior.pairs, prior.rate_per_min, expansion=expansion)
-    frame = Frame(prior.pairs, days, check_period(period_min), traffic.expansion, None, simulated=True)
+    frame = Frame(prior.pairs, days, check_period_of_day(period_min), traffic.expansion, None, simulated=True)
     scales = [_scale(network, frame, guarantee, chosen) for guarantee in guarantees]
     baseline = Baseline.of(network, prior)
     columns: list[list[float]] = [[] for _ in guarantees]

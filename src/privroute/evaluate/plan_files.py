@@ -32,8 +32,9 @@ def write_plan(plan: Plan, folder: str | os.PathLike[str]) -> list[Path]:
     with write_whole(place / "plan.csv") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["row", "epsilon", "delta", "noise_scale", "median_percent", "low_percent", "high_percent"])
+        name = plan.mechanism if plan.caveat is None else f"{plan.mechanism}, delta too large to be private"
         for row in plan.rows:
-            writer.writerow([plan.mechanism, row.epsilon, plan.delta, row.noise_scale, row.median, row.low, row.high])
+            writer.writerow([name, row.epsilon, plan.delta, row.noise_scale, row.median, row.low, row.high])
         exact = plan.without_noise
         writer.writerow(["no noise, not private", "", "", 0, plan.without_noise_median, min(exact), max(exact)])
         for other in plan.without_data:
@@ -84,7 +85,8 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
         axes.axhline(_drawn(other.percent), color=colour, linestyle=style, label=f"no data: {other.name}")
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel(f"epsilon for one trip (delta {plan.delta:g}); smaller is more private")
+    delta = f"delta {plan.delta:g}" + ("" if plan.caveat is None else ", too large to be called private")
+    axes.set_xlabel(f"epsilon for one trip ({delta}); smaller is more private")
     axes.set_ylabel("travel time above the optimum (%)")
     axes.set_title(
         f"What privacy is expected to cost: {plan.days:,} days, {plan.expected_trips:,.0f} trips expected (simulated)",

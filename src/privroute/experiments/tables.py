@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privroute.release.guarantee import LARGEST_PRIVATE_DELTA
+
 if TYPE_CHECKING:
     from privroute.experiments.result import Options, Reported, Result
 
@@ -41,7 +43,8 @@ def stamp(options: Options) -> str:
         command += " --tntp FOLDER"
     return (
         f"Made by `{command}`, {effort}, seed {options.seed}. Days are simulated and all noise is seeded: "
-        "reproducible, so it protects nobody."
+        "reproducible, so it protects nobody. The paper's deltas, 0.1 and 0.5, are too large to mean anything for "
+        f"single persons: above {LARGEST_PRIVATE_DELTA:g} privroute calls no release private, whatever its noise."
     )
 
 

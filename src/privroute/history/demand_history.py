@@ -13,7 +13,7 @@ from privroute.errors import HistoryError
 from privroute.history.contribution import Contribution
 from privroute.history.dates import DayRange, check_dates, days_between
 from privroute.history.frame import Frame
-from privroute.network.checks import Remade, as_array, check_period, check_type, freeze, show
+from privroute.network.checks import Remade, as_array, check_period, check_period_of_day, check_type, freeze, show
 from privroute.network.demand import Demand, check_expansion
 from privroute.network.network import Network
 from privroute.network.od_matrix import zone_nodes
@@ -38,7 +38,10 @@ class DemandHistory(Remade):
 
     pairs : the public set of pairs
     counts : (days, pairs) int64, ≥ 0; days without requests are rows of zeros, so that the number of days is public
-    period_min : T, minutes of the operation period, public
+    period_min : T, minutes of the operation period, public. At most 1,440 with dates or with a contribution for each
+        user and day: dates count one period each, and a request must not fall into two. Days without dates may stand
+        for longer spans, such as weeks: the mechanisms need only that each request is counted on one of them, and no
+        ledger takes them
     dates : the days, ascending, or None where they have no dates; public
     expansion : vehicles on the road for each request in the data (see Demand), public
     simulated : True for days made by `simulate_days`, so that a certificate can say so
@@ -70,12 +73,13 @@ class DemandHistory(Remade):
         contribution: Contribution | None = None,
     ) -> None:
         check_type(pairs, Pairs, "pairs", HistoryError)
+        minutes = _period(period_min, dated=dates is not None, contribution=contribution)
         array = _counts(counts, len(pairs))
         days = None if dates is None else check_dates(dates, len(array))
         put = object.__setattr__
         put(self, "pairs", pairs)
         put(self, "counts", array)
-        put(self, "period_min", check_period(period_min, error=HistoryError))
+        put(self, "period_min", minutes)
         put(self, "dates", days)
         put(self, "expansion", check_expansion(expansion))
         put(self, "simulated", bool(simulated))
@@ -85,8 +89,6 @@ class DemandHistory(Remade):
         if time_zone is not None and not isinstance(time_zone, str):
             raise HistoryError(f"time_zone is {show(time_zone)}; pass a name like Europe/Zurich")
         put(self, "time_zone", time_zone)
-        if contribution is not None:
-            check_type(contribution, Contribution, "contribution", HistoryError)
         put(self, "contribution", contribution)
 
     @classmethod
@@ -109,6 +111,7 @@ class DemandHistory(Remade):
             range: days without a matrix have no requests, matrices of other days are left out.
         """
         check_type(network, Network, "network", HistoryError)
+        _period(period_min, dated=dates is not None)  # before any matrix is looked at
         days = None if dates is None else days_between(dates)
         tables = _by_date(matrices, days) if isinstance(matrices, Mapping) else _in_order(matrices)
         nodes = network.zones if zones is None else zone_nodes(network, zones)
@@ -180,6 +183,14 @@ class DemandHistory(Remade):
     def __repr__(self) -> str:
         made = ", simulated" if self.simulated else ", PRIVATE"
         return f"DemandHistory({self.days:,} days of {self.period_min:g} min, {len(self.pairs):,} pairs{made})"
+
+
+def _period(period_min: object, *, dated: bool, contribution: Contribution | None = None) -> float:
+    """T, where it is usable (see `DemandHistory`); looks at public arguments only."""
+    if contribution is not None:
+        check_type(contribution, Contribution, "contribution", HistoryError)
+    of_day = dated or (contribution is not None and contribution.unit == "user-day")
+    return (check_period_of_day if of_day else check_period)(period_min, error=HistoryError)
 
 
 def _by_date(matrices: Mapping[dt.date, ArrayLike], days: list[dt.date] | None) -> list[ArrayLike | None]:

@@ -11,7 +11,7 @@ import numpy as np
 from privroute.errors import HistoryError
 from privroute.history.dates import Day, as_date
 from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
-from privroute.network.checks import check_period, check_type, real_array, real_number
+from privroute.network.checks import check_period_of_day, check_type, real_array, real_number
 from privroute.network.demand import Demand
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def simulate_days(
     check_type(demand, Demand, "demand", HistoryError)
     if isinstance(days, bool) or not isinstance(days, int | np.integer) or days < 1:
         raise HistoryError(f"days is {days!r}; pass a whole number of at least 1")
-    minutes = check_period(period_min, error=HistoryError)
+    minutes = check_period_of_day(period_min, error=HistoryError)
     first = as_date(start, "start")
     generator = np.random.default_rng(_seed(seed))
     try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from privroute.errors import DemandError, GuaranteeError, HistoryError
+from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDeltaWarning
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism.counts import COUNTS, DAILY
@@ -28,7 +29,7 @@ from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.privacy.sensitivity import check_unit
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
-from privroute.release.guarantee import Guarantee
+from privroute.release.guarantee import Guarantee, delta_caveat
 from privroute.release.release import Release
 
 if TYPE_CHECKING:
@@ -40,7 +41,17 @@ if TYPE_CHECKING:
     from privroute.mechanism.promise import Promise
     from privroute.mechanism.steps import Steps
 
-__all__ = ["Drawn", "certify", "check_public", "draw", "learn", "learn_with_noise", "promise_of", "steps_of"]
+__all__ = [
+    "Drawn",
+    "certify",
+    "check_public",
+    "draw",
+    "learn",
+    "learn_with_noise",
+    "promise_of",
+    "steps_of",
+    "warn_of_large_delta",
+]
 
 _STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY, Minimiser: MINIMISER, Sgd: SGD}
 
@@ -86,9 +97,17 @@ def learn(
     ledger : the data set's account; the release is charged to it before its noise is drawn, or refused
 
     The noise is OpenDP's, from the system's entropy: two calls give two different releases, and each of them spends
-    the guarantee anew.
+    the guarantee anew. A delta above 1e-3 is warned of: the release will not be called private.
     """
+    warn_of_large_delta(guarantee)
     return learn_with_noise(network, history, guarantee, mechanism, OpenDPNoise(), ledger=ledger, progress=progress)
+
+
+def warn_of_large_delta(guarantee: Guarantee | None) -> None:
+    """Warn, before anything private is touched, of a guarantee whose releases are not called private."""
+    caveat = delta_caveat(guarantee.delta) if isinstance(guarantee, Guarantee) else None
+    if caveat is not None:
+        warnings.warn(f"NOT PRIVATE: {caveat}; 1e-6 is usual", LargeDeltaWarning, stacklevel=3)
 
 
 def learn_with_noise(

@@ -18,10 +18,10 @@ from privroute.history.contribution import Contribution
 from privroute.history.demand_history import DemandHistory
 from privroute.history.frame import Frame
 from privroute.mechanism.counts import DAILY
-from privroute.mechanism.learn import certify, draw
+from privroute.mechanism.learn import certify, draw, warn_of_large_delta
 from privroute.mechanism.options import Daily
 from privroute.mechanism.stream_files import StreamFiles
-from privroute.network.checks import show
+from privroute.network.checks import check_period_of_day, show
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.privacy.ledger import Ledger, note_written
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     import os
 
 __all__ = ["Stream"]
-
-_DAY_MIN = 1440
 
 
 class Stream:
@@ -69,6 +67,7 @@ class Stream:
             raise GuaranteeError(f"mechanism is a {type(mechanism).__name__}; a stream takes privroute.Daily")
         if ledger is not None and not isinstance(ledger, Ledger):
             raise GuaranteeError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
+        warn_of_large_delta(guarantee)
         self.network = _network(network)
         self.guarantee = guarantee
         self.mechanism = Daily() if mechanism is None else mechanism
@@ -149,8 +148,7 @@ class Stream:
 
     def _check_days(self, frame: Frame, roads: Network) -> None:
         """Refuse days that no stream takes."""
-        if frame.period_min > _DAY_MIN:
-            raise HistoryError(f"period_min is {frame.period_min:g}: days of a stream must not overlap")
+        check_period_of_day(frame.period_min, error=HistoryError)
         frame.pairs.reachable(roads)
 
     def _check_known(self, frame: Frame, roads: Network) -> None:
@@ -240,7 +238,7 @@ def _frame(shared: dict[str, Any], pairs: Pairs) -> Frame:
     return Frame(
         pairs,
         0,
-        shared["period_min"],
+        check_period_of_day(shared["period_min"], error=HistoryError),
         shared["expansion"],
         None,
         shared["simulated"],

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "MINUTES_OF_DAY",
     "Remade",
     "as_array",
     "as_number",
     "check_period",
+    "check_period_of_day",
     "check_type",
     "freeze",
     "index_array",
@@ -36,6 +38,8 @@ __all__ = [
     "real_number",
     "show",
 ]
+
+MINUTES_OF_DAY = 1440
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _SHOWN = 3
@@ -159,6 +163,21 @@ def real_number(
 def check_period(minutes: object, name: str = "period_min", error: type[InputError] = InputError) -> float:
     """Return the period as a float if it is a positive, finite number of minutes."""
     return real_number(minutes, name, error, lambda number: number > 0, "pass a positive number of minutes")
+
+
+def check_period_of_day(minutes: object, name: str = "period_min", error: type[InputError] = InputError) -> float:
+    """Return the period as a float if it is a positive number of minutes and fits into one day.
+
+    Periods of different dates then do not overlap: a request falls into one day of a history, as the ledger's proof
+    assumes.
+    """
+    number = check_period(minutes, name, error)
+    if number > MINUTES_OF_DAY:
+        raise error(
+            f"{name} is {number:.15g}, and a day has {MINUTES_OF_DAY:,} minutes; pass the minutes of the period within "
+            "one day, not of all days together"
+        )
+    return number
 
 
 def check_type(value: object, kind: type, name: str, error: type[InputError]) -> None:

@@ -41,7 +41,7 @@ _PRECISION = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What may be spent on a data set in all; fixed when it is entered, for ever.
+    """What may be spent on a data set in all; fixed when it is entered, and no function changes it later.
 
     epsilon, delta, unit : the total guarantee of all releases together, for one unit
     time_zone : whose wall clock the dates and periods of all releases mean; None: the one of the files

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from privroute.errors import BudgetError, GuaranteeError, LedgerError
+from privroute.errors import BudgetError, GuaranteeError, HistoryError, LedgerError
+from privroute.network.checks import check_period_of_day
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon
 from privroute.privacy.ledger_file import chained, is_there, make_file, transaction
 from privroute.privacy.scope import DAY_S, Scope, moment
@@ -83,6 +84,9 @@ class Account:
 class Ledger:
     """One data set's account in a ledger file. Any number of processes may charge it at the same time.
 
+    It protects against accidents (lost, damaged or half-written entries, several writers, a killed process), not
+    against somebody who may write to the file and changes it on purpose.
+
     path : the file, made by `Ledger.create` or `privroute budget init`
     dataset : the data set's name; may be left out where the file has only one
     """
@@ -112,7 +116,7 @@ class Ledger:
     def create(cls, path: str | os.PathLike[str], dataset: str, approval: Approval) -> Self:
         """Enter a data set with its approved total, in a new file or in one that is there.
 
-        What was approved stays as it is: it cannot be entered again, raised or removed.
+        What was approved stays as it is: no function enters it again, raises it or removes it.
         """
         place, name = _path(path), _name(dataset)
         if not isinstance(approval, Approval):
@@ -240,7 +244,7 @@ class Ledger:
             file.execute("INSERT INTO written VALUES (?,?,?)", (entry, _now(), text))
 
     def _account(self, file: sqlite3.Connection) -> Account:
-        """The account, if every entry of the file is as it was written."""
+        """The account, if the digests of all entries are right."""
         try:
             return self._checked_account(file)
         except (ValueError, TypeError, LookupError, GuaranteeError):
@@ -301,10 +305,14 @@ def check_charge(ledger: Ledger, frame: Frame, guarantee: Guarantee | None, cert
 
 
 def _chargeable(ledger: Ledger, guarantee: Guarantee | None, certificate: Certificate) -> tuple[Guarantee, float]:
-    """What carries no guarantee cannot be charged: no noise, seeded noise, constants that are not proved."""
+    """What carries no guarantee cannot be charged: no noise, seeded noise, constants that are not proved.
+
+    A guarantee whose delta is too large to be called private is charged: its rho holds, and rho is what adds up. If it
+    were refused, it would be made without the ledger, and the sum would be too small.
+    """
     if not isinstance(ledger, Ledger):
         raise LedgerError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
-    if guarantee is None or certificate.rho is None or not certificate.private:
+    if guarantee is None or certificate.rho is None or not certificate.guaranteed:
         made = f"mechanism {certificate.mechanism}, noise {certificate.noise}"
         raise LedgerError(
             f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
@@ -327,12 +335,13 @@ def scope_of(frame: Frame) -> Scope:
         raise LedgerError(
             "a ledger needs to know which days a release is about, and this history has no dates; make it with dates"
         )
+    check_period_of_day(frame.period_min, error=HistoryError)  # longer ones would overlap, and one trip be on two days
     length_us = round(frame.period_min * 60 * _SECOND_US)
     begins = dt.time() if frame.begins is None else frame.begins
     start_us = ((begins.hour * 60 + begins.minute) * 60 + begins.second) * _SECOND_US + begins.microsecond
     start_s, stop_s = start_us // _SECOND_US, -(-(start_us + length_us) // _SECOND_US)  # outwards to whole seconds
     if frame.begins is None:
-        stop_s = max(stop_s, DAY_S)
+        stop_s = DAY_S
     return Scope.of_days(frame.dates, begins_s=start_s, length_s=stop_s - start_s)
 
 

@@ -9,8 +9,10 @@ A charge that was granted must never be forgotten, neither by kill -9 nor by a l
 - Writers take the lock before they read (BEGIN IMMEDIATE), so what is checked is what is charged.
 - The file is never opened but by SQLite: closing a second handle would drop its locks (POSIX).
 
-Charges are only ever added, and each carries a digest of itself and of the one before it, so that lost, changed or
-damaged entries are noticed.
+Charges are only ever added, and each carries a digest of itself and of the one before it. This finds accidents: entries
+that were lost, damaged or half written. The digests are not keyed, so they do not stop somebody who may write to the
+file and wants to cheat: whoever changes entries can compute all digests again. Against that only file permissions and
+copies elsewhere help, and the digests that published certificates carry (docs/budget.md).
 """
 
 from __future__ import annotations
@@ -107,7 +109,7 @@ def transaction(path: Path, kind: Literal["read", "write"]) -> Iterator[sqlite3.
 
 
 def chained(previous: str, row: tuple[object, ...]) -> str:
-    """The digest of an entry and, through the one before, of all entries before it."""
+    """The digest of an entry and, through the one before, of all entries before it; it has no key."""
     return hashlib.sha256(json.dumps([previous, *row], ensure_ascii=False).encode()).hexdigest()
 
 

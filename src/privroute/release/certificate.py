@@ -9,6 +9,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import ReleaseError
+from privroute.network.checks import MINUTES_OF_DAY
+from privroute.release.guarantee import delta_caveat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +60,7 @@ class Certificate:
     unit, adjacency : what one unit of data is, and when two data sets are neighbours
     mechanism, options : name and frozen options
     sensitivity, noise_scale : ℓ2 sensitivity of what was perturbed, and the Gaussian's scale
-    data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp is private
+    data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp protects
     days, period_min, expansion, first_date, last_date : the public frame of the data
     budget : the ledger entry (see BUDGET), or "not tracked"
     max_requests, max_per_pair : how many requests of one user (and day) were counted at most; None for unit request
@@ -90,11 +92,32 @@ class Certificate:
     broken_assumptions: tuple[str, ...] = ()
 
     @property
-    def private(self) -> bool:
-        """Whether the guarantee holds: only noise from OpenDP protects anyone, and only with all its numbers named."""
+    def guaranteed(self) -> bool:
+        """Whether the epsilon and delta that it names hold: noise from OpenDP, all numbers named, nothing left open.
+
+        They may be too weak to be called private: see `private`.
+        """
         promise = (self.epsilon, self.delta, self.rho, self.sensitivity, self.noise_scale)
         sound = self.noise == "opendp" and self.mechanism != "none" and not self.broken_assumptions
         return sound and self.options.get("constants") != "paper" and None not in promise
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds, with a delta of at most LARGEST_PRIVATE_DELTA; if not, see `why_not_private`."""
+        return self.why_not_private is None
+
+    @property
+    def why_not_private(self) -> str | None:
+        """The reason as the rest of a sentence, NOT PRIVATE: ...; None where the release is private."""
+        if self.guaranteed:
+            return delta_caveat(self.delta or 0.0)
+        if self.broken_assumptions:
+            return f"its proof does not hold here ({'; '.join(self.broken_assumptions)})"
+        if self.noise == "none":
+            return "no noise was added to what was computed from the trips"
+        if self.noise == "seeded":
+            return "its noise came from a seed, for an experiment, and whoever knows the seed can take it off"
+        return "it carries no guarantee"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with `private` said in so many words."""
@@ -116,13 +139,17 @@ class Certificate:
             _check_field(name, value)
         certificate = cls(**(given | {"broken_assumptions": tuple(given["broken_assumptions"])}))
         if private is not certificate.private:
-            raise ReleaseError("the certificate calls itself private where its noise is not, or the other way round")
+            raise ReleaseError(
+                "the certificate calls itself private where its noise or its delta is not, or the other way round"
+            )
         if ADJACENCY.get(certificate.unit) != certificate.adjacency:
             raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
         _check_dates(certificate.first_date, certificate.last_date)
+        if certificate.first_date is not None and certificate.period_min > MINUTES_OF_DAY:
+            raise ReleaseError("the certificate's period_min is longer than the days that its dates name")
         check_budget(certificate.budget)
         _check_bounds(certificate)
-        if private:
+        if certificate.guaranteed:
             _check_promise(certificate)
         return certificate
 
@@ -153,7 +180,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
 
 
 def _check_promise(certificate: Certificate) -> None:
-    """Refuse numbers of a private release of which one contradicts the others."""
+    """Refuse numbers of a guarantee of which one contradicts the others."""
     epsilon, delta, rho, sensitivity, scale = (float(getattr(certificate, name)) for name in _PROMISE)
     ratio = sensitivity / scale
     if not math.isclose(rho, ratio * ratio / 2, rel_tol=_TOLERANCE):

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import GuaranteeError
+from privroute.release.guarantee import delta_caveat
 
 if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
@@ -83,8 +84,9 @@ _WORDS = {
 class Explanation:
     """A certificate for people, in sentences.
 
-    verdict : one line, which begins with NOT PRIVATE where that is so
-    protected, from_whom, strength : what the guarantee says; empty where there is none
+    verdict : one line, which begins with NOT PRIVATE where that is so, and then says why
+    protected, from_whom, strength : what the guarantee says; empty where there is none. Where its delta is too large
+        to be called private, strength says what it still states, and nothing is called protected
     not_protected : what nobody should expect of it
     made : mechanism, noise and data
     """
@@ -118,10 +120,10 @@ def explain(certificate: Certificate) -> Explanation:
     made, words = _made(certificate), _WORDS[certificate.unit]
     if not certificate.private or certificate.epsilon is None or certificate.delta is None:
         return Explanation(
-            verdict=f"NOT PRIVATE: {_why_not(certificate)}. Do not publish it.",
+            verdict=f"NOT PRIVATE: {certificate.why_not_private}. Do not publish it.",
             protected=(),
             from_whom=(),
-            strength=(),
+            strength=_as_stated(certificate),
             not_protected=("Nothing is protected: whoever sees this release may learn about single trips from it.",),
             made=made,
         )
@@ -145,6 +147,21 @@ def explain(certificate: Certificate) -> Explanation:
         not_protected=_not_protected(certificate, certificate.delta),
         made=made,
     )
+
+
+def _as_stated(certificate: Certificate) -> tuple[str, ...]:
+    """What a guarantee still says that is too weak to be called private; nothing where there is none."""
+    epsilon, delta = certificate.epsilon, certificate.delta
+    if not certificate.guaranteed or epsilon is None or delta is None:
+        return ()
+    words = _WORDS[certificate.unit]
+    likely = math.exp(epsilon) if epsilon < _LARGEST_EXPONENT else math.inf
+    sentence = (
+        f"Epsilon {epsilon:g} and delta {delta:g} for one {certificate.unit} hold as stated: with {words.that} in the "
+        f"data nothing is more than {_factor(likely)} times as likely as without, plus {delta:g}. With such a delta "
+        "this says next to nothing about single persons."
+    )
+    return (sentence,)
 
 
 def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[str, ...]:
@@ -204,6 +221,7 @@ def budget_in_words(certificate: Certificate) -> str:
     return (
         f"entry {budget['entry']:,} of the ledger of {budget['dataset']}; with it all releases so far cost epsilon "
         f"{budget['spent_epsilon']:.4g} of {budget['approved_epsilon']:g} at delta {budget['approved_delta']:g}"
+        + ("" if delta_caveat(budget["approved_delta"]) is None else ", too large a delta to protect single persons")
     )
 
 
@@ -214,16 +232,6 @@ def _example(factor: float) -> str:
     digits = _digits(50 - low)
     least = math.floor(low * 10**digits) / 10**digits  # outwards, so that the sentence stays true
     return f"Somebody who thought it as likely as not ends between {least:.{digits}f} % and {100 - least:.{digits}f} %."
-
-
-def _why_not(certificate: Certificate) -> str:
-    if certificate.broken_assumptions:
-        return f"its proof does not hold here ({'; '.join(certificate.broken_assumptions)})"
-    if certificate.noise == "none":
-        return "no noise was added to what was computed from the trips"
-    if certificate.noise == "seeded":
-        return "its noise came from a seed, for an experiment, and whoever knows the seed can take it off"
-    return "it carries no guarantee"
 
 
 def _made(certificate: Certificate) -> tuple[str, ...]:

@@ -8,11 +8,15 @@ from typing import Literal
 
 from privroute.errors import GuaranteeError
 
-__all__ = ["Guarantee", "Unit"]
+__all__ = ["LARGEST_PRIVATE_DELTA", "Guarantee", "Unit", "delta_caveat"]
 
 Unit = Literal["request", "user", "user-day"]
 
 UNITS = ("request", "user", "user-day")
+
+# Publishing everybody's records in full with probability delta is (0, delta)-private. Above this nothing is called
+# private, however good its noise: among thousands of people some would be exposed. 1e-6 is usual.
+LARGEST_PRIVATE_DELTA = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,8 @@ class Guarantee:
         P[M(D) ∈ E] ≤ e^epsilon P[M(D') ∈ E] + delta     for all neighbours D, D' and every event E
 
     epsilon : > 0; no event is more than e^epsilon times as likely with one unit as without it, but for delta
-    delta : in (0, 1), a slack on probabilities; small, such as 1e-6
+    delta : in (0, 1), a slack on probabilities; small, such as 1e-6. Above 1e-3 (LARGEST_PRIVATE_DELTA) the statement
+        still holds, but it protects no single person, and the release is not called private
     unit : what neighbours differ by: "request": one request, on one day, for one pair; "user": all requests of one
         user; "user-day": all requests of one user on one day. The last two need a history that bounds how much of a
         user it counts, such as read_trips(..., unit="user", max_requests=10) makes
@@ -44,3 +49,13 @@ class Guarantee:
             raise GuaranteeError(f"delta is {self.delta}; pass a number between 0 and 1, for instance 1e-6")
         if self.unit not in UNITS:
             raise GuaranteeError(f"unit is {self.unit!r}; known: {', '.join(UNITS)}")
+
+
+def delta_caveat(delta: float) -> str | None:
+    """Why a guarantee with this delta is not called private, as the rest of a sentence; None where it may be."""
+    if delta <= LARGEST_PRIVATE_DELTA:
+        return None
+    return (
+        f"delta {delta:g} is above {LARGEST_PRIVATE_DELTA:g}, too large to mean anything for single persons: the "
+        f"guarantee holds as stated, and it permits that somebody's trips are revealed with probability {delta:g}"
+    )

@@ -50,23 +50,24 @@ class Release:
         """Write the release folder, whole or not at all.
 
         overwrite : replace a release that is there; a folder that holds anything else is never replaced
-        allow_not_private : a release without protecting noise (mechanism "none", seeded experiments) is refused
-            unless this says that it is meant
+        allow_not_private : a release that is not private (mechanism "none", seeded experiments, a delta above 1e-3)
+            is refused unless this says that it is meant
         """
-        if not self.certificate.private and not allow_not_private:
+        why = self.certificate.why_not_private
+        if why is not None and not allow_not_private:
             raise ReleaseError(
-                f"this release is NOT PRIVATE (mechanism {self.certificate.mechanism}, noise {self.certificate.noise}) "
-                "and is not written; pass allow_not_private=True if it will not be published"
+                f"this release is NOT PRIVATE (mechanism {self.certificate.mechanism}, noise {self.certificate.noise}"
+                f"): {why}. It is not written; pass allow_not_private=True if it will not be published"
             )
         write_release(folder, self.policy, self.certificate, self.demand, self.noisy_counts, overwrite=overwrite)
         if self.on_saved is not None:
             self.on_saved(os.fspath(folder))
 
     def __repr__(self) -> str:
-        if not self.certificate.private:
-            promise = "NOT PRIVATE"
-        else:
-            promise = f"epsilon {self.certificate.epsilon:g}, delta {self.certificate.delta:g}"
+        promise = "" if self.certificate.private else "NOT PRIVATE"
+        if self.certificate.guaranteed:
+            stated = f"epsilon {self.certificate.epsilon:g}, delta {self.certificate.delta:g}"
+            promise = f"{promise}: {stated}" if promise else stated
         return f"Release({self.certificate.mechanism}, {promise}, {self.policy.summary()})"
 
 

@@ -83,7 +83,9 @@ class CertificateAnswer(BaseModel):
     """The certificate, and what it means."""
 
     release: str
-    private: bool
+    private: bool = Field(
+        description="False without protecting noise, and where delta is above 0.001; `words` say which."
+    )
     certificate: dict[str, Any]
     words: dict[str, Any] = Field(description="The certificate in sentences: what it protects and what it does not.")
 
