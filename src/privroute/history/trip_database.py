@@ -98,10 +98,10 @@ def open_database(memory_mb: object, temp_folder: object) -> Iterator[Database]:
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
+            "lock_configuration": "true",
         }
         connection = duckdb.connect(":memory:", config=settings)
         try:
-            connection.execute("SET lock_configuration = true")
             yield Database(duckdb, connection)
         finally:
             connection.close()

@@ -1,0 +1,276 @@
+"""The theorem that every proof rests on, with neighbours as files: a row changes the counts by its own part alone.
+
+    request level:   counts(D) − counts(D without r) = counts({r})
+    user level:      counts(D) − counts(D without r) = counts(D of r's user) − counts(D of r's user without r)
+
+for every row r of files D, however these are typed, encoded, compressed and split, and whatever stands in other rows;
+and reading D stops exactly where reading D without r does, which is nowhere. docs/proofs/row-locality.md
+
+PRIVROUTE_ROW_CASES sets how many neighbours are tried (2,000 unless set).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from tests.cli.command import run
+from tests.history.row_cases import Layout, draw_layout, draw_rows, users_of, write
+from tests.history.trip_cases import NETWORK, RANGE, read
+
+import privroute as pr
+from privroute import _core
+from privroute.history import bounding, trip_batches
+from privroute.history.nearest_zone import NearestZone
+
+CASES = int(os.environ.get("PRIVROUTE_ROW_CASES", "2000"))
+PARTS = 8
+ROWS, CHAINS = 16, 2  # of each layout: different rows, and orders in which rows leave the files one by one
+
+
+class Reader:
+    """Reads rows of one layout through files, with the salt of the bounding fixed."""
+
+    def __init__(self, folder: Path, chance: random.Random, layout: Layout) -> None:
+        self.folder, self.chance, self.layout = folder, chance, layout
+
+    def counts(self, rows: list[Any]) -> Any:
+        paths = write(self.folder, self.chance, self.layout, rows)
+        return read(paths, **self.layout.options)[0].counts
+
+
+def check_chain(reader: Reader, rows: list[Any], alone: dict[int, Any]) -> int:
+    """Take rows out one by one, in any order, and check what each was worth; returns the number of neighbours."""
+    left = list(rows)
+    reader.chance.shuffle(left)
+    before = reader.counts(left)
+    by_user = "unit" in reader.layout.options
+    while left:
+        row = left.pop(reader.chance.randrange(len(left)))
+        after = reader.counts(left)
+        if by_user:
+            others = users_of(left, row)
+            part = reader.counts([*others, row]) - reader.counts(others)
+        else:
+            if id(row) not in alone:
+                alone[id(row)] = reader.counts([row])
+            part = alone[id(row)]
+        np.testing.assert_array_equal(before - after, part, err_msg=f"{reader.layout.options} {reader.layout.kinds}")
+        before = after
+    assert not before.any()
+    return len(rows)
+
+
+def check_layouts(folder: Path, seed: int, cases: int, *, wanted: Callable[[Layout], bool] = lambda _: True) -> int:
+    """Neighbours of random layouts, of those wanted, until there are as many as asked for."""
+    chance = random.Random(seed)  # noqa: S311 - repeatable cases
+    done = 0
+    while done < cases:
+        layout = draw_layout(chance)
+        if not wanted(layout):
+            continue
+        rows = draw_rows(chance, layout, chance.randint(1, ROWS))
+        alone: dict[int, Any] = {}
+        for _ in range(CHAINS):
+            done += check_chain(Reader(folder, chance, layout), rows, alone)
+    return done
+
+
+class Lasting:
+    """A connection that outlives a reading, since making one takes longer than a small reading."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def create_function(self, name: str, *given: Any, **options: Any) -> None:
+        with suppress(duckdb.InvalidInputException):
+            self._connection.remove_function(name)
+        self._connection.create_function(name, *given, **options)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def one_connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    made: list[Any] = []
+    connect = duckdb.connect
+
+    def again(place: str, config: dict[str, Any]) -> Any:
+        if not made:
+            made.append(Lasting(connect(place, config=config)))
+        return made[0]
+
+    monkeypatch.setattr(duckdb, "connect", again)
+    yield
+    for lasting in made:
+        lasting._connection.close()
+
+
+@pytest.fixture(autouse=True)
+def fixed_salt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounding, "_new_salt", lambda: "salt")
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_row_changes_the_counts_by_its_own_part_alone(tmp_path: Path, part: int) -> None:
+    assert check_layouts(tmp_path, part, CASES // PARTS) >= CASES // PARTS
+
+
+def test_the_cases_count_something(tmp_path: Path) -> None:
+    chance = random.Random(1)  # noqa: S311 - repeatable cases
+    counted = []
+    for _ in range(60):
+        layout = draw_layout(chance)
+        rows = draw_rows(chance, layout, ROWS)
+        counted.append(int(Reader(tmp_path, chance, layout).counts(rows).sum()))
+    assert np.count_nonzero(counted) > 25
+
+
+def test_a_row_stops_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same through the command line: equal exit codes, and histories that differ by the row's own part."""
+    roads = tmp_path / "network"
+    pr.write_gmns(NETWORK, roads)
+    seen: list[pr.DemandHistory] = []
+    reader = pr.read_trips
+
+    def kept(*given: Any, **options: Any) -> pr.DemandHistory:
+        seen.append(reader(*given, **options))
+        return seen[-1]
+
+    monkeypatch.setattr(pr, "read_trips", kept)
+    chance = random.Random(3)  # noqa: S311 - repeatable cases
+    told = 0
+    for case in range(12):
+        layout = draw_layout(chance)
+        rows = draw_rows(chance, layout, 6)
+        counts = []
+        for part in (rows, rows[1:]):
+            paths = write(tmp_path, chance, layout, part)
+            done = run(*_command(roads, paths, layout.options, tmp_path / f"out{case}{len(part)}"))
+            assert done.code == 0, done.err
+            counts.append(seen[-1].counts)
+        alone = users_of(rows, rows[0]) if "unit" in layout.options else [rows[0]]
+        worth = [Reader(tmp_path, chance, layout).counts(part) for part in (alone, alone[1:]) if part]
+        np.testing.assert_array_equal(counts[0] - counts[1], worth[0] - (worth[1] if len(worth) > 1 else 0))
+        told += int(counts[0].sum())
+    assert told > 0
+
+
+def _command(roads: Path, paths: list[Path], options: dict[str, Any], out: Path) -> list[object]:
+    words: list[object] = ["learn", "--network", roads, "--from", RANGE[0], "--to", RANGE[1], "--out", out]
+    words += ["--epsilon", 1, "--delta", 1e-6, "--period", "-".join(options["period"])]
+    for path in paths:
+        words += ["--trips", path]
+    flags = {"tz": "tz", "epoch_unit": "epoch-unit", "time_format": "time-format", "largest_km": "largest-km"}
+    flags |= {"unit": "unit", "max_requests": "max-requests", "max_per_pair": "max-per-pair", "weekdays": "weekdays"}
+    for name, flag in flags.items():
+        if name in options:
+            words += [f"--{flag}", options[name]]
+    for end in ("origin", "destination"):
+        if end in options:
+            words += [f"--{end}-lon-lat", *options[end]]
+    return words
+
+
+def zones_that_depend_on_the_block() -> int:
+    """How many of 4,000 points, most of them half way between two zones, have another zone alone than among others."""
+    draw = np.random.default_rng(5)
+    longitude = np.where(draw.random(4000) < 0.8, 13.45, 13.4 + draw.random(4000) / 10)
+    latitude = 52.5 + draw.random(4000) / 50
+    nearest = NearestZone(NETWORK, 20.0)
+    together = nearest(longitude, latitude)
+    alone = np.concatenate([nearest(longitude[at : at + 1], latitude[at : at + 1]) for at in range(4000)])
+    spread = np.repeat(longitude, 3)[::3], np.repeat(latitude, 3)[::3]  # the same numbers, elsewhere in memory
+    return int(((together != alone) | (together != nearest(*spread))).sum())
+
+
+def test_the_zone_of_a_point_is_the_same_alone_and_among_others() -> None:
+    assert zones_that_depend_on_the_block() == 0
+
+
+def with_coordinates(layout: Layout) -> bool:
+    return "origin" in layout.options
+
+
+class TestPlantedBugsAreFound:
+    """Each of these was a bug of an earlier reader, or is its like."""
+
+    def found(self, folder: Path, wanted: Callable[[Layout], bool]) -> bool:
+        try:
+            check_layouts(folder, 100, 1000, wanted=lambda layout: "unit" not in layout.options and wanted(layout))
+        except (AssertionError, AttributeError, pr.PrivrouteError):
+            return True
+        return False
+
+    def test_times_that_are_rounded_once_a_value_of_the_batch_is_missing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        floored = trip_batches._microseconds
+
+        def rounded(number: Any, unit: str) -> Any:
+            shifted = pc.add(number.fill_null(0), 500) if unit == "ns" and number.null_count else number
+            return floored(shifted, unit)
+
+        monkeypatch.setattr(trip_batches, "_microseconds", rounded)
+        assert self.found(tmp_path, lambda layout: layout.kinds.get("departure") == pa.timestamp("ns"))
+
+    def test_a_nearest_zone_by_matrix_products(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def by_product(self: NearestZone, longitude: Any, latitude: Any) -> Any:
+            def sphere(x: Any, y: Any) -> Any:
+                east, north = np.radians(x), np.radians(y)
+                return np.column_stack([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
+
+            with np.errstate(invalid="ignore"):
+                zones = sphere(self._longitude, self._latitude)
+                nearest = (sphere(longitude, latitude) @ zones.T).argmax(axis=1)
+                usable = (np.abs(longitude) <= 180) & (np.abs(latitude) <= 90)
+            return np.where(usable, self._zones[nearest], -1).astype(np.int32)
+
+        monkeypatch.setattr(NearestZone, "__call__", by_product)
+        assert zones_that_depend_on_the_block()
+
+    def test_a_zone_that_depends_on_the_size_of_the_block(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        alone = NearestZone.__call__
+
+        def by_block(self: NearestZone, longitude: Any, latitude: Any) -> Any:
+            shift = 1e-9 * (longitude.size > 2)
+            return alone(self, longitude + shift, latitude)
+
+        monkeypatch.setattr(NearestZone, "__call__", by_block)
+        assert self.found(tmp_path, with_coordinates)
+
+    def test_an_abort_at_a_text_that_is_not_utf_8(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        texts = trip_batches._texts
+
+        def strict(column: Any) -> Any:
+            column.validate(full=True)
+            return texts(column)
+
+        monkeypatch.setattr(trip_batches, "_texts", strict)
+        assert self.found(tmp_path, lambda layout: layout.kinds.get("origin") == pa.string())
+
+    def test_quotes_that_reach_into_the_next_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        split = _core.split_lines
+
+        def joined(text: bytes, *rest: Any) -> Any:
+            parts = text.split(b'"')
+            parts[1::2] = [part.replace(b"\n", b" ") for part in parts[1::2]]
+            return split(b'"'.join(parts), *rest)
+
+        monkeypatch.setattr(_core, "split_lines", joined)
+        assert self.found(tmp_path, lambda layout: not layout.kinds)
