@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.errors import FormatError, NetworkError
+from privroute.errors import FormatError, HistoryError, NetworkError
 from privroute.history.dates import DayRange, days_between, read_date
 from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
 from privroute.history.trip_batches import csv_batches
 from privroute.history.trip_files import csv_file
 from privroute.history.trip_rows import TripRows
+from privroute.network.checks import check_period_of_day
 from privroute.network.labels import as_label
 from privroute.network.pairs import OnUnreachable, Pairs
 from privroute.network.text_files import as_path, column_names
@@ -56,6 +57,7 @@ def read_daily_od(
     Every line is one row, read by itself. Rows that cannot be used are dropped and counted, so that no row decides
     whether there is a release or how another one is read. Counts above 2⁴⁰ are taken as 2⁴⁰.
     """
+    minutes = check_period_of_day(period_min, error=HistoryError)
     days = days_between(dates)
     names = column_names(date=date, origin=origin, destination=destination, trips=trips)
     pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
@@ -76,7 +78,7 @@ def read_daily_od(
         if reason == "counted":
             counts[day, pair] = min(int(counts[day, pair]) + (number or 0), LARGEST_COUNT)
     (report or TripRows.show)(TripRows(**became))  # type: ignore[arg-type]  # all but one field are numbers
-    return DemandHistory(pairs, counts, period_min=period_min, dates=days, expansion=expansion)
+    return DemandHistory(pairs, counts, period_min=minutes, dates=days, expansion=expansion)
 
 
 def _rows(file: TripFile, became: Counter[str]) -> Iterator[tuple[str, ...]]:
