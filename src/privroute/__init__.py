@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from privroute.flows.optimum import Solution, solve_equilibrium, solve_optimum
     from privroute.flows.projection import Projection, project
     from privroute.flows.regularised import RegularisedOptimum, minimise_regularised
-    from privroute.history.contribution import Contribution
     from privroute.history.daily_od import read_daily_od
     from privroute.history.demand_history import DemandHistory
     from privroute.history.simulate import simulate_days
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from privroute.mechanism import theory
     from privroute.mechanism.gravity import gravity_demand
     from privroute.mechanism.learn import learn
-    from privroute.mechanism.options import Counts, Daily, Minimiser, Sgd
     from privroute.mechanism.stream import Stream
     from privroute.network.demand import Demand
     from privroute.network.draw import draw_network
@@ -47,8 +45,11 @@ if TYPE_CHECKING:
     from privroute.privacy.budget import Approval
     from privroute.privacy.ledger import Ledger
     from privroute.release.certificate import Certificate
-    from privroute.release.guarantee import Guarantee
     from privroute.release.release import Release, load_release
+    from privroute.study.contribution import Contribution
+    from privroute.study.guarantee import Guarantee
+    from privroute.study.mechanisms import Counts, Daily, Minimiser, Sgd
+    from privroute.study.study import Study
 
 __all__ = [
     "ROAD_CLASSES",
@@ -76,6 +77,7 @@ __all__ = [
     "Sgd",
     "Solution",
     "Stream",
+    "Study",
     "TravelTimes",
     "decompose",
     "demand_from_matrix",
@@ -111,14 +113,14 @@ _HOME = {
     "Approval": "privacy.budget",
     "Certificate": "release.certificate",
     "Contribution": "history.contribution",
-    "Counts": "mechanism.options",
-    "Daily": "mechanism.options",
+    "Counts": "study.mechanisms",
+    "Daily": "study.mechanisms",
     "Demand": "network.demand",
     "DemandHistory": "history.demand_history",
-    "Guarantee": "release.guarantee",
+    "Guarantee": "study.guarantee",
     "Latency": "network.latency",
     "Ledger": "privacy.ledger",
-    "Minimiser": "mechanism.options",
+    "Minimiser": "study.mechanisms",
     "Network": "network.network",
     "Pairs": "network.pairs",
     "PrivrouteError": "errors",
@@ -130,9 +132,10 @@ _HOME = {
     "Route": "policy.routing_policy",
     "RoutingPolicy": "policy.routing_policy",
     "Scenario": "network.sioux_falls",
-    "Sgd": "mechanism.options",
+    "Sgd": "study.mechanisms",
     "Solution": "flows.optimum",
     "Stream": "mechanism.stream",
+    "Study": "study.study",
     "TravelTimes": "policy.travel_time",
     "decompose": "policy.decomposition",
     "demand_from_matrix": "network.od_matrix",

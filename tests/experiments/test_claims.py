@@ -25,7 +25,7 @@ from privroute.experiments.settings import (
     simulated,
 )
 from privroute.flows.unit_flows import check_unit_flows
-from privroute.release.guarantee import Guarantee
+from privroute.study.guarantee import Guarantee
 
 pytestmark = pytest.mark.xdist_group("experiments")  # results are shared within a worker
 

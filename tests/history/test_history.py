@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import privroute as pr
 from privroute.errors import HistoryError
-from privroute.history.contribution import Contribution
+from privroute.study.contribution import Contribution
 
 SCENARIO = pr.sioux_falls()
 PAIRS = pr.Pairs([0, 1], [1, 0])

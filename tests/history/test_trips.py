@@ -21,7 +21,7 @@ from tests.history.trip_cases import NETWORK, RANGE, counts_of, read, write_csv,
 import privroute as pr
 from privroute.errors import FormatError, HistoryError
 from privroute.history.nearest_zone import NearestZone
-from privroute.history.operation_days import OperationDays, utc_offsets
+from privroute.study.calendar import OperationDays, utc_offsets
 
 DAY = "2026-03-27"
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import privroute as pr
 from privroute.mechanism.learn import steps_of
-from privroute.mechanism.options import Mechanism
+from privroute.study.mechanisms import Mechanism
 
 PROMISE = pr.Guarantee(epsilon=1.0, delta=1e-6)
 SCENARIO = pr.sioux_falls()

@@ -31,7 +31,7 @@ from privroute.flows.projection import project_in_place as right_projection
 from privroute.mechanism import noisy_flows as noisy_flows_module
 from privroute.mechanism import sgd as sgd_module
 from privroute.mechanism.learn import learn_with_noise, steps_of
-from privroute.mechanism.options import Mechanism
+from privroute.study.mechanisms import Mechanism
 from privroute.mechanism.sgd import iterates, public_caps, public_start
 from privroute.privacy.noise import GRID
 

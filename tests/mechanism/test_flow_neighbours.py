@@ -31,7 +31,7 @@ from privroute.flows.regularised import minimise_regularised as right_minimiser
 from privroute.mechanism import minimiser as minimiser_module
 from privroute.mechanism import sgd as sgd_module
 from privroute.mechanism.learn import steps_of
-from privroute.mechanism.options import Mechanism
+from privroute.study.mechanisms import Mechanism
 from privroute.mechanism.theory import step_sizes
 from privroute.privacy import flow_sensitivity
 from privroute.privacy.flow_sensitivity import SgdBounds

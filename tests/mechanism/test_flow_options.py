@@ -11,7 +11,7 @@ import privroute as pr
 from privroute.errors import GuaranteeError, NoiseError, PolicyError, PrivrouteError
 from privroute.evaluate.audit import neighbours
 from privroute.flows.unit_flows import infeasibility
-from privroute.history.frame import Frame
+from privroute.study.frame import Frame
 from privroute.mechanism.learn import promise_of
 from privroute.mechanism.minimiser import optimum_of_mean
 from privroute.mechanism.promise import Promise

@@ -23,7 +23,7 @@ from privroute.errors import (
     LedgerError,
     StreamError,
 )
-from privroute.history.contribution import Contribution
+from privroute.study.contribution import Contribution
 from privroute.mechanism.counts import day_weights
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.policy.travel_time import total_travel_time

@@ -16,7 +16,7 @@ import pytest
 
 import privroute as pr
 from privroute.errors import BudgetError, HistoryError, LedgerError
-from privroute.history.contribution import Contribution
+from privroute.study.contribution import Contribution
 from privroute.privacy import ledger_file
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
 from privroute.privacy.ledger import Ledger, scope_of

@@ -9,7 +9,7 @@ import pytest
 import privroute as pr
 from privroute.errors import GuaranteeError, LargeDeltaWarning
 from privroute.release.explanation import budget_in_words, explain, odds_factor
-from privroute.release.guarantee import LARGEST_PRIVATE_DELTA
+from privroute.study.guarantee import LARGEST_PRIVATE_DELTA
 
 SCENARIO = pr.sioux_falls()
 HISTORY = pr.simulate_days(SCENARIO.demand, days=2, seed=1)

@@ -8,7 +8,7 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, number_of, say, say_json, share, table, warn
-from privroute.release.guarantee import delta_caveat
+from privroute.study.guarantee import delta_caveat
 
 if TYPE_CHECKING:
     from privroute.privacy.ledger import Account, Charge

@@ -14,10 +14,12 @@ from privroute.cli.terminal import line, number_of, on_terminal, said_already, s
 from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning
 from privroute.network.demand import check_expansion
 from privroute.release.explanation import budget_in_words
-from privroute.release.guarantee import delta_caveat
+from privroute.study.frame import Frame
+from privroute.study.guarantee import delta_caveat
+from privroute.study.mechanisms import as_mechanism
+from privroute.study.study import Study
 
 if TYPE_CHECKING:
-    from privroute.history.frame import Frame
     from privroute.network.network import LatencyKind
     from privroute.network.pairs import OnUnreachable
     from privroute.network.tntp import TimeUnit
@@ -171,7 +173,7 @@ def learn(
     roads, pairs = _roads(network, nodes, latency, factor, time_unit, on_unreachable)
     chosen = chosen_mechanism(
         mechanism,
-        days=read.days,
+        days=read.calendar.days,
         window=window,
         half_life=half_life,
         next_weekday=next_weekday,
@@ -183,16 +185,18 @@ def learn(
         if public_demand is None
         else inputs.read_public_demand(public_demand, roads, on_unreachable=on_unreachable),
     )
-    with inputs.spoken_as_options():
-        frame = read.frame(pairs, expansion)
-        with said_already(LargeDeltaWarning):
-            noisy_days = _stream(stream, roads, guarantee, chosen, account, frame)
-        _check_public(roads, frame, guarantee, chosen, account)
+    from privroute.mechanism.learn import Announcement  # noqa: PLC0415 - the private side
+
+    with inputs.spoken_as_options(), said_already(LargeDeltaWarning):
+        study = Study(roads, Frame(pairs, read.calendar, expansion, read.contribution), guarantee, as_mechanism(chosen))
+        if stream is None:
+            announced = Announcement(study, ledger=account)  # refused here, while nothing private is open
+        else:
+            noisy_days = _stream(stream, study, account)
 
     data = _read(read, roads, pairs, expansion, on_unreachable)
-    if noisy_days is None:
-        with said_already(LargeDeltaWarning):
-            release = pr.learn(roads, data, guarantee, chosen, ledger=account, progress=on_terminal())
+    if stream is None:
+        release = announced.release(data, progress=on_terminal())
     else:
         for day in data.each_day():
             release = noisy_days.add_day(day)
@@ -238,8 +242,8 @@ def _read(
     on_unreachable: "OnUnreachable",
 ) -> "pr.DemandHistory":
     """The history; how much was counted goes to the curator's terminal."""
-    days = number_of(read.days, "day")
-    line(f"{roads}, {number_of(len(pairs), 'pair')}, {days} of {read.period_min:g} minutes")
+    days = number_of(read.calendar.days, "day")
+    line(f"{roads}, {number_of(len(pairs), 'pair')}, {days} of {read.calendar.period.minutes:g} minutes")
     data = read.history(roads, expansion=expansion, on_unreachable=on_unreachable)
     counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
     line(
@@ -292,33 +296,11 @@ def _guarantee(
     return guarantee
 
 
-def _check_public(
-    roads: pr.Network,
-    frame: "Frame",
-    guarantee: pr.Guarantee | None,
-    chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
-    account: "pr.Ledger | None",
-) -> None:
-    """Whatever the proof excludes or the ledger does not grant is refused here, while nothing private is open."""
-    from privroute.mechanism.learn import check_public  # noqa: PLC0415 - the private side
-    from privroute.mechanism.options import as_mechanism  # noqa: PLC0415
-
-    check_public(roads, frame, guarantee, as_mechanism(chosen), account)
-
-
-def _stream(
-    folder: Path | None,
-    roads: pr.Network,
-    guarantee: pr.Guarantee | None,
-    chosen: "str | pr.Daily | pr.Minimiser | pr.Sgd",
-    account: "pr.Ledger | None",
-    frame: "Frame",
-) -> "pr.Stream | None":
+def _stream(folder: Path, study: Study, account: "pr.Ledger | None") -> "pr.Stream":
     """The stream to which all of these days can be added: of several none is charged if one of them is there."""
-    if folder is None or guarantee is None or not isinstance(chosen, pr.Daily):
-        return None
-    noisy_days = pr.Stream(folder, roads, guarantee, chosen, ledger=account)
-    noisy_days.check(frame)
+    chosen = study.mechanism if isinstance(study.mechanism, pr.Daily) else None
+    noisy_days = pr.Stream(folder, study.network, study.promised, chosen, ledger=account)
+    noisy_days.check(study.frame)
     return noisy_days
 
 

@@ -11,6 +11,7 @@ from privroute.cli.mechanisms import AlphaOption, CeilingOption, MechanismName, 
 from privroute.cli.terminal import bar, heading, line, percent, say, table, warn
 from privroute.errors import InputError
 from privroute.network.pairs import OnUnreachable
+from privroute.study.mechanisms import noise_is_on_flows
 
 if TYPE_CHECKING:
     from privroute.evaluate.plan import Plan
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 _GOOD_PERCENT = 0.1
-_ON_FLOWS = ("minimiser", "sgd")
 
 
 def plan(
@@ -126,7 +126,7 @@ def _show(found: "Plan", roads: pr.Network) -> None:
         f"Expected travel time above the optimum: {found.mechanism}, delta {found.delta:g}",
         [
             "epsilon",
-            f"noise on\n{'a share' if found.mechanism in _ON_FLOWS else 'a count'}",
+            f"noise on\n{'a share' if noise_is_on_flows(found.mechanism) else 'a count'}",
             "median",
             "lowest",
             "highest",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,10 +12,10 @@ import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import line, on_terminal
 from privroute.errors import InputError
-from privroute.network.checks import check_period_of_day
+from privroute.study.calendar import Calendar
+from privroute.study.dates import days_between
 
 if TYPE_CHECKING:
-    from privroute.history.frame import Frame
     from privroute.history.trip_rows import TripRows
 
 __all__ = [
@@ -156,14 +155,11 @@ TempFolderOption = Annotated[
 class TripOptions:
     """Trip files and how to read them, with everything public checked before one is opened.
 
-    each_date, period_min, begins, time_zone, contribution : the public frame; arguments : those of `read_trips`
+    calendar, contribution : what is public of the history to come; arguments : those of `read_trips`
     """
 
     files: list[str]
-    each_date: tuple[dt.date, ...]
-    period_min: float
-    begins: dt.time
-    time_zone: str | None
+    calendar: Calendar
     contribution: pr.Contribution | None
     arguments: dict[str, Any]
 
@@ -172,7 +168,6 @@ class TripOptions:
         cls, files: list[str], dates: tuple[Any, Any], period: str | None, out: Path | None, **options: Any
     ) -> TripOptions:
         """Check what is public."""
-        from privroute.history.operation_days import OperationDays, time_zone  # noqa: PLC0415 - the private side
         from privroute.history.trips import as_contribution  # noqa: PLC0415
 
         if period is None:
@@ -183,23 +178,12 @@ class TripOptions:
         for end in ("origin", "destination"):
             options[end] = options.pop(f"{end}_lon_lat") or options[end]
         with inputs.spoken_as_options():
-            frame = OperationDays.of(period, dates, options["weekdays"])
-            if options["tz"] is not None:
-                time_zone(options["tz"])
+            calendar = Calendar.of(period, dates, options["weekdays"], options["tz"])
             contribution = as_contribution(
                 options["unit"], options["max_requests"], options["max_per_pair"], kept_once=options["kept_once"]
             )
         arguments = {"period": period, "dates": dates} | options
-        return cls(files, frame.dates, frame.period_min, frame.begins, options["tz"], contribution, arguments)
-
-    @property
-    def days(self) -> int:
-        """N."""
-        return len(self.each_date)
-
-    def frame(self, pairs: pr.Pairs, expansion: float) -> Frame:
-        """What is public of the history to come."""
-        return _frame(self, pairs, expansion)
+        return cls(files, calendar, contribution, arguments)
 
     def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
         """Read the files; what became of their rows goes to the terminal."""
@@ -212,51 +196,21 @@ class DailyOptions:
     """A file of daily counts."""
 
     file: Path
-    dates: tuple[Any, Any]
-    period_min: float
-    begins: None = None
-    time_zone: None = None
+    calendar: Calendar
     contribution: None = None
 
     @classmethod
     def of(cls, file: Path, dates: tuple[Any, Any], period_min: float) -> DailyOptions:
         """Check what is public."""
         with inputs.spoken_as_options():
-            return cls(file, dates, check_period_of_day(period_min))
-
-    @property
-    def days(self) -> int:
-        """N."""
-        return int((self.dates[1] - self.dates[0]).days) + 1
-
-    @property
-    def each_date(self) -> list[dt.date]:
-        """Every day of the range."""
-        return [self.dates[0] + dt.timedelta(days=day) for day in range(self.days)]
-
-    def frame(self, pairs: pr.Pairs, expansion: float) -> Frame:
-        """What is public of the history to come."""
-        return _frame(self, pairs, expansion)
+            days = days_between(dates)
+            return cls(file, Calendar.of_days(len(days), period_min, days))
 
     def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
         """Read the file; what became of its rows goes to the terminal."""
-        return pr.read_daily_od(self.file, roads, dates=self.dates, period_min=self.period_min, report=_say, **options)
-
-
-def _frame(options: TripOptions | DailyOptions, pairs: pr.Pairs, expansion: float) -> Frame:
-    from privroute.history.frame import Frame  # noqa: PLC0415 - the private side
-
-    return Frame(
-        pairs,
-        options.days,
-        options.period_min,
-        expansion,
-        tuple(options.each_date),
-        simulated=False,
-        begins=options.begins,
-        time_zone=options.time_zone,
-        contribution=options.contribution,
-    )
+        days = self.calendar.dates or ()
+        minutes = self.calendar.period.minutes
+        return pr.read_daily_od(self.file, roads, dates=(days[0], days[-1]), period_min=minutes, report=_say, **options)
 
 
 def _say(rows: TripRows) -> None:

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.flows.optimum import Solution
-    from privroute.mechanism.options import Mechanism
     from privroute.network.demand import Demand
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.release.certificate import NoiseKind
-    from privroute.release.guarantee import Guarantee
     from privroute.release.release import Release
+    from privroute.study.guarantee import Guarantee
+    from privroute.study.mechanisms import Mechanism
 
 __all__ = [
     "Attack",
@@ -350,14 +350,7 @@ def _coins(chance: np.random.Generator, trials: int) -> NDArray[np.bool_]:
 
 
 def _with_counts(history: DemandHistory, counts: NDArray[np.int64]) -> DemandHistory:
-    return DemandHistory(
-        history.pairs,
-        counts,
-        period_min=history.period_min,
-        dates=history.dates,
-        expansion=history.expansion,
-        simulated=history.simulated,
-    )
+    return DemandHistory.of(history.frame, counts, simulated=history.simulated)
 
 
 def _check(trials: int, false_alarm: float, seed: int) -> None:

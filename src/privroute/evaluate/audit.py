@@ -20,20 +20,20 @@ import numpy as np
 
 from privroute.errors import InputError
 from privroute.history.demand_history import DemandHistory
-from privroute.mechanism.options import Minimiser, Sgd
 from privroute.network.demand import Demand
 from privroute.network.latency import Latency
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
+from privroute.study.mechanisms import Minimiser, Sgd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from privroute.mechanism.options import Mechanism
-    from privroute.release.guarantee import Guarantee
     from privroute.release.release import Release
+    from privroute.study.guarantee import Guarantee
+    from privroute.study.mechanisms import Mechanism
 
 __all__ = [
     "Audit",

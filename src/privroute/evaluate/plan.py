@@ -16,20 +16,23 @@ import numpy as np
 from privroute.errors import InputError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline, Comparison, policies_without_data
-from privroute.history.frame import Frame
 from privroute.history.simulate import simulate_days
-from privroute.mechanism.learn import learn_with_noise, steps_of
-from privroute.mechanism.options import Unprotected, as_mechanism
+from privroute.mechanism.interface import implementation
+from privroute.mechanism.learn import learn_with_noise
 from privroute.network.checks import check_period_of_day
 from privroute.network.demand import Demand
-from privroute.release.guarantee import Guarantee, delta_caveat
+from privroute.study.calendar import Calendar
+from privroute.study.frame import Frame
+from privroute.study.guarantee import Guarantee, delta_caveat
+from privroute.study.mechanisms import Unprotected, as_mechanism
+from privroute.study.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from privroute.history.demand_history import DemandHistory
-    from privroute.mechanism.options import Mechanism
     from privroute.network.network import Network
+    from privroute.study.mechanisms import Mechanism
 
 __all__ = ["DEFAULT_EPSILONS", "Plan", "PlanRow", "plan"]
 
@@ -169,7 +172,7 @@ def plan(
         raise InputError("epsilons is empty; name at least one")
     _check(prior, days, draws, seed)
     traffic = Demand(prior.pairs, prior.rate_per_min, expansion=expansion)
-    frame = Frame(prior.pairs, days, check_period_of_day(period_min), traffic.expansion, None, simulated=True)
+    frame = Frame(prior.pairs, Calendar.of_days(days, check_period_of_day(period_min)), traffic.expansion)
     scales = [_scale(network, frame, guarantee, chosen) for guarantee in guarantees]
     baseline = Baseline.of(network, prior)
     columns: list[list[float]] = [[] for _ in guarantees]
@@ -214,7 +217,7 @@ def plan(
 
 
 def _scale(network: Network, frame: Frame, guarantee: Guarantee, chosen: Mechanism) -> float:
-    scale = steps_of(chosen).promise(network, frame, guarantee, chosen).scale
+    scale = implementation(chosen).promise(Study(network, frame, guarantee, chosen)).scale
     if scale > _LARGEST_SCALE:
         raise InputError(
             f"epsilon {guarantee.epsilon:g} needs noise of {scale:,.0f} trips on every count, more than is "

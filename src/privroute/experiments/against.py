@@ -15,7 +15,7 @@ from privroute.experiments.cases import ANAHEIM_LEFT_OUT, NO_NOISE, Case, cases,
 from privroute.experiments.drawing import BLACK, GREY, draw_curves, finish, new_figure
 from privroute.experiments.result import Claim, Curve, Experiment, Options, Result, Tick
 from privroute.experiments.settings import CERTIFIED, COUNTS, DAILY, LETTER, MINIMISER
-from privroute.release.guarantee import Guarantee
+from privroute.study.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from privroute.evaluate.suboptimality import Baseline
     from privroute.experiments.settings import Days
-    from privroute.mechanism.options import Sgd
+    from privroute.study.mechanisms import Sgd
 
 __all__ = ["Descent", "after_noise", "as_printed", "certified", "regularisation_gap"]
 

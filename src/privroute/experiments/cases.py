@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privroute.errors import InputError
@@ -23,16 +23,16 @@ from privroute.experiments.settings import (
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.history.simulate import simulate_days
-from privroute.mechanism.options import Counts, Daily, Minimiser, Sgd
 from privroute.network.sioux_falls import Scenario
 from privroute.network.tntp import read_tntp, read_tntp_trips
+from privroute.study.mechanisms import Counts, Daily, Minimiser, Sgd
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from privroute.experiments.result import Options
-    from privroute.mechanism.options import Mechanism
-    from privroute.release.guarantee import Guarantee
+    from privroute.study.guarantee import Guarantee
+    from privroute.study.mechanisms import Mechanism
 
 __all__ = ["ANAHEIM_LEFT_OUT", "NO_NOISE", "Case", "cases", "first_days", "measure", "without_noise"]
 
@@ -133,12 +133,7 @@ def without_noise(case: Case, days: int) -> float:
 
 def first_days(history: DemandHistory, days: int) -> DemandHistory:
     """The first days of a simulated history."""
-    dates = None if history.dates is None else history.dates[:days]
-    return DemandHistory(
-        history.pairs,
-        history.counts[:days],
-        period_min=history.period_min,
-        dates=dates,
-        expansion=history.expansion,
-        simulated=history.simulated,
-    )
+    calendar = history.frame.calendar
+    dates = None if calendar.dates is None else calendar.dates[:days]
+    frame = replace(history.frame, calendar=calendar.of_dates(dates, days=days))
+    return DemandHistory.of(frame, history.counts[:days], simulated=history.simulated)

@@ -26,10 +26,11 @@ from privroute.experiments.settings import (
     simulated,
 )
 from privroute.flows.unit_flows import unit_flows_of
-from privroute.mechanism.options import Counts, Sgd
-from privroute.mechanism.sgd import certified_promise
+from privroute.mechanism.sgd import promise
 from privroute.mechanism.theory import Constants, classical_gaussian_scale, sensitivity
-from privroute.release.guarantee import Guarantee
+from privroute.study.guarantee import Guarantee
+from privroute.study.mechanisms import Counts, Sgd
+from privroute.study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +61,7 @@ def run(options: Options, tick: Tick) -> Result:
         scale = classical_gaussian_scale(
             sensitivity(Constants(ALPHA, BETA, BETA, 1.0), number, PERIOD_MIN), _GUARANTEE.epsilon, _GUARANTEE.delta
         )
-        own_scale = certified_promise(hourly.network, true_days.history.frame, _GUARANTEE, sgd).scale
+        own_scale = promise(Study(hourly.network, true_days.history.frame, _GUARANTEE, sgd)).scale
         for setting, where, run_, noise in (
             (LETTER, days, as_printed(days, start, alpha=ALPHA, beta=BETA), scale),
             (CERTIFIED, true_days, certified(true_days, start, sgd), own_scale),

@@ -20,8 +20,8 @@ from privroute.experiments.settings import (
     random_paths,
     simulated,
 )
-from privroute.mechanism.options import Counts, Sgd
-from privroute.release.guarantee import Guarantee
+from privroute.study.guarantee import Guarantee
+from privroute.study.mechanisms import Counts, Sgd
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

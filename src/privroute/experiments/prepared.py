@@ -6,38 +6,26 @@ says, the exact values, noise of the promised scale (seeded: it protects nobody)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from privroute.evaluate.seeded_noise import SeededNoise
-from privroute.mechanism.learn import steps_of
-from privroute.mechanism.noisy_flows import noisy_flows
+from privroute.mechanism.interface import implementation
+from privroute.study.study import Study
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from privroute.history.demand_history import DemandHistory
-    from privroute.mechanism.options import Mechanism
+    from privroute.mechanism.promise import Promise
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
-    from privroute.release.certificate import NoiseKind
-    from privroute.release.guarantee import Guarantee
+    from privroute.study.guarantee import Guarantee
+    from privroute.study.mechanisms import Mechanism
 
 __all__ = ["Prepared"]
-
-
-class _NoNoise:
-    """Leaves values as they are, so that the private phase can be had without its noise."""
-
-    @property
-    def kind(self) -> NoiseKind:
-        """As for everything that OpenDP did not draw."""
-        return "seeded"
-
-    def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-        """A copy of the values."""
-        del scale
-        return values.copy()
 
 
 class Prepared:
@@ -46,21 +34,26 @@ class Prepared:
     def __init__(
         self, network: Network, history: DemandHistory, mechanism: Mechanism, any_guarantee: Guarantee
     ) -> None:
-        self.network, self.frame, self.mechanism = network, history.frame, mechanism
-        self._steps = steps_of(mechanism)
-        promise = self._steps.promise(network, self.frame, any_guarantee, mechanism)
-        self.exact: NDArray[Any] = self._steps.perturb(network, history, mechanism, promise, _NoNoise(), False)
+        self._study = Study(network, history.frame, any_guarantee, mechanism)
+        self._steps = implementation(mechanism)
+        self.query = self._steps.query(self._study, history, progress=False)
+
+    @property
+    def exact(self) -> NDArray[np.float64]:
+        """What is perturbed, without its noise, in its own units: unit flows are (pairs, links)."""
+        values = self.query * self._promise(self._study.promised).grid
+        return np.asarray(values.reshape(len(self._study.pairs), -1))
+
+    def _promise(self, guarantee: Guarantee) -> Promise:
+        return self._steps.promise(replace(self._study, guarantee=guarantee))
 
     def scale(self, guarantee: Guarantee) -> float:
         """Standard deviation of the noise on each entry."""
-        return self._steps.promise(self.network, self.frame, guarantee, self.mechanism).scale
+        return self._promise(guarantee).scale
 
     def policy(self, guarantee: Guarantee, seed: int) -> RoutingPolicy:
         """The policy that would be released, with seeded noise."""
-        promise = self._steps.promise(self.network, self.frame, guarantee, self.mechanism)
-        noise = SeededNoise(seed)
-        if self.exact.dtype.kind == "i":
-            noisy: NDArray[Any] = noise.add_integers(self.exact.ravel(), promise.scale).reshape(self.exact.shape)
-        else:
-            noisy = noisy_flows(self.exact, promise.scale, noise, progress=False)
-        return self._steps.publish(self.network, self.frame, self.mechanism, promise, noisy, False).policy
+        promise = self._promise(guarantee)
+        noisy = SeededNoise(seed).add_integers(self.query, promise.integer_scale)
+        study = replace(self._study, guarantee=guarantee)
+        return self._steps.publish(study, promise, noisy, progress=False).policy

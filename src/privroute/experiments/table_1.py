@@ -29,16 +29,16 @@ from privroute.experiments.settings import (
     simulated,
 )
 from privroute.flows.optimum import solve_optimum
-from privroute.mechanism.options import Counts, Minimiser, Sgd
 from privroute.mechanism.theory import Constants, classical_gaussian_scale, printed_constants, sensitivity
 from privroute.policy.decomposition import decompose
-from privroute.release.guarantee import Guarantee
+from privroute.study.guarantee import Guarantee
+from privroute.study.mechanisms import Counts, Minimiser, Sgd
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from privroute.mechanism.options import Mechanism
+    from privroute.study.mechanisms import Mechanism
 
 __all__ = ["TABLE_1"]
 

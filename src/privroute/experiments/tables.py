@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privroute.release.guarantee import LARGEST_PRIVATE_DELTA
+from privroute.study.guarantee import LARGEST_PRIVATE_DELTA
 
 if TYPE_CHECKING:
     from privroute.experiments.result import Options, Reported, Result

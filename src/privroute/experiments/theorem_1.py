@@ -13,9 +13,9 @@ from privroute.experiments.drawing import BLACK, COLOURS, finish, new_figure
 from privroute.experiments.result import Claim, Curve, Experiment, Options, Result, Tick
 from privroute.history.simulate import simulate_days
 from privroute.mechanism.learn import learn_with_noise
-from privroute.mechanism.options import Counts
 from privroute.network.sioux_falls import sioux_falls
-from privroute.release.guarantee import Guarantee
+from privroute.study.guarantee import Guarantee
+from privroute.study.mechanisms import Counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

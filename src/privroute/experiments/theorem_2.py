@@ -19,8 +19,7 @@ from privroute.experiments.settings import (
     random_paths,
     simulated,
 )
-from privroute.mechanism.options import Sgd
-from privroute.mechanism.sgd import certified_promise, iterates, public_caps
+from privroute.mechanism.sgd import iterates, promise, public_caps
 from privroute.mechanism.theory import (
     Constants,
     day_influence,
@@ -30,7 +29,9 @@ from privroute.mechanism.theory import (
     step_sizes,
 )
 from privroute.privacy.flow_sensitivity import SgdBounds, ceiling_min
-from privroute.release.guarantee import Guarantee
+from privroute.study.guarantee import Guarantee
+from privroute.study.mechanisms import Sgd
+from privroute.study.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ def run(options: Options, tick: Tick) -> Result:
                 caps = public_caps(frame, sgd)
                 ceiling = sgd.ceiling if sgd.ceiling is not None else np.inf
                 steps = step_sizes(number, sgd.alpha, SgdBounds.of(days.network, caps, sgd.alpha, ceiling).beta)
-                bound = certified_promise(days.network, frame, Guarantee(0.1, 0.1), sgd).sensitivity
+                bound = promise(Study(days.network, frame, Guarantee(0.1, 0.1), sgd)).sensitivity
                 last = _last_iterate(days, start, sgd.alpha, steps, ceiling_min(days.network, ceiling))
             curves.setdefault((setting, _BOUND[setting]), []).append(bound)
             curves.setdefault((setting, _MEASURED), []).append(_largest_move(days, last, options))

@@ -13,7 +13,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from privroute.history.contribution import Contribution
+    from privroute.study.contribution import Contribution
 
 __all__ = ["kept_requests"]
 

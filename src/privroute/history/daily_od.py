@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import FormatError, HistoryError, NetworkError
-from privroute.history.dates import DayRange, days_between, read_date
 from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
 from privroute.history.trip_batches import csv_batches
 from privroute.history.trip_files import csv_file
@@ -18,6 +17,7 @@ from privroute.network.checks import check_period_of_day
 from privroute.network.labels import as_label
 from privroute.network.pairs import OnUnreachable, Pairs
 from privroute.network.text_files import as_path, column_names
+from privroute.study.dates import DayRange, days_between, read_date
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privroute.errors import HistoryError
-from privroute.history.contribution import Contribution
-from privroute.history.dates import DayRange, check_dates, days_between
-from privroute.history.frame import Frame
-from privroute.network.checks import Remade, as_array, check_period, check_period_of_day, check_type, freeze, show
-from privroute.network.demand import Demand, check_expansion
+from privroute.network.checks import as_array, check_period, check_period_of_day, check_type, freeze
+from privroute.network.demand import Demand
 from privroute.network.network import Network
 from privroute.network.od_matrix import zone_nodes
 from privroute.network.pairs import OnUnreachable, Pairs
+from privroute.study.calendar import MOST_DAYS, Calendar
+from privroute.study.contribution import Contribution
+from privroute.study.dates import DayRange, days_between
+from privroute.study.frame import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,35 +30,20 @@ if TYPE_CHECKING:
 __all__ = ["DemandHistory"]
 
 LARGEST_COUNT = 2**40
-MOST_DAYS = 2**22  # with LARGEST_COUNT: sums over the days stay within 62 bits, as the proofs assume
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class DemandHistory(Remade):
+class DemandHistory:
     """PRIVATE. How many requests there were for each pair on each day, within one operation period.
 
-    pairs : the public set of pairs
+    frame : everything public: pairs, calendar, expansion, bounds on users
     counts : (days, pairs) int64, ≥ 0; days without requests are rows of zeros, so that the number of days is public
-    period_min : T, minutes of the operation period, public. At most 1,440 with dates or with a contribution for each
-        user and day: dates count one period each, and a request must not fall into two. Days without dates may stand
-        for longer spans, such as weeks: the mechanisms need only that each request is counted on one of them, and no
-        ledger takes them
-    dates : the days, ascending, or None where they have no dates; public
-    expansion : vehicles on the road for each request in the data (see Demand), public
     simulated : True for days made by `simulate_days`, so that a certificate can say so
-    begins, time_zone : time of day at which the period begins, and whose wall clock it is; public, None if not known
-    contribution : how much of one user was counted at most, for guarantees at user level; public
     """
 
-    pairs: Pairs
+    frame: Frame
     counts: NDArray[np.int64]
-    period_min: float
-    dates: tuple[dt.date, ...] | None
-    expansion: float
     simulated: bool
-    begins: dt.time | None
-    time_zone: str | None
-    contribution: Contribution | None
 
     def __init__(
         self,
@@ -72,24 +58,60 @@ class DemandHistory(Remade):
         time_zone: str | None = None,
         contribution: Contribution | None = None,
     ) -> None:
+        """Make a history of arrays.
+
+        period_min : T, minutes of the operation period; dates : the days, ascending; expansion : vehicles on the road
+        for each request; begins, time_zone : time of day at which the period begins, and whose wall clock it is;
+        contribution : how much of one user was counted at most. All of these are public.
+        """
         check_type(pairs, Pairs, "pairs", HistoryError)
-        minutes = _period(period_min, dated=dates is not None, contribution=contribution)
+        _period(period_min, dated=dates is not None, contribution=contribution)  # before any count is looked at
         array = _counts(counts, len(pairs))
-        days = None if dates is None else check_dates(dates, len(array))
-        put = object.__setattr__
-        put(self, "pairs", pairs)
-        put(self, "counts", array)
-        put(self, "period_min", minutes)
-        put(self, "dates", days)
-        put(self, "expansion", check_expansion(expansion))
-        put(self, "simulated", bool(simulated))
-        if begins is not None and (not isinstance(begins, dt.time) or begins.tzinfo):
-            raise HistoryError(f"begins is {show(begins)}; pass a datetime.time without a time zone")
-        put(self, "begins", begins)
-        if time_zone is not None and not isinstance(time_zone, str):
-            raise HistoryError(f"time_zone is {show(time_zone)}; pass a name like Europe/Zurich")
-        put(self, "time_zone", time_zone)
-        put(self, "contribution", contribution)
+        calendar = Calendar.of_days(len(array), period_min, dates, begins, time_zone)
+        self._fill(Frame(pairs, calendar, expansion, contribution), array, simulated)
+
+    @classmethod
+    def of(cls, frame: Frame, counts: ArrayLike, *, simulated: bool = False) -> DemandHistory:
+        """Counts for a public frame; the history holds that very object."""
+        array = _counts(counts, len(frame.pairs))
+        if len(array) != frame.days:
+            raise HistoryError(f"counts have {len(array):,} rows where the frame has {frame.days:,} days")
+        history = cls.__new__(cls)
+        history._fill(frame, array, simulated)
+        return history
+
+    def _fill(self, frame: Frame, counts: NDArray[np.int64], simulated: bool) -> None:
+        object.__setattr__(self, "frame", frame)
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "simulated", bool(simulated))
+
+    def __reduce__(self) -> tuple[Any, tuple[Frame, NDArray[np.int64], bool]]:
+        return _remade, (self.frame, self.counts, self.simulated)  # checked and read-only again
+
+    @property
+    def pairs(self) -> Pairs:
+        """The public set of pairs."""
+        return self.frame.pairs
+
+    @property
+    def period_min(self) -> float:
+        """T, minutes of the operation period; public."""
+        return self.frame.period_min
+
+    @property
+    def dates(self) -> tuple[dt.date, ...] | None:
+        """The days, ascending, or None where they have no dates; public."""
+        return self.frame.dates
+
+    @property
+    def expansion(self) -> float:
+        """Vehicles on the road for each request in the data (see Demand); public."""
+        return self.frame.expansion
+
+    @property
+    def contribution(self) -> Contribution | None:
+        """How much of one user was counted at most, for guarantees at user level; public."""
+        return self.frame.contribution
 
     @classmethod
     def from_matrices(
@@ -140,32 +162,10 @@ class DemandHistory(Remade):
 
     def each_day(self) -> list[DemandHistory]:
         """PRIVATE. One history for each day."""
-        public = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("counts", "dates")
-        }
         return [
-            DemandHistory(
-                counts=self.counts[day : day + 1],
-                dates=None if self.dates is None else self.dates[day : day + 1],
-                **public,
-            )
+            DemandHistory.of(replace(self.frame, calendar=self.frame.calendar.day(day)), self.counts[day : day + 1])
             for day in range(self.days)
         ]
-
-    @property
-    def frame(self) -> Frame:
-        """Everything public of this history."""
-        return Frame(
-            self.pairs,
-            self.days,
-            self.period_min,
-            self.expansion,
-            self.dates,
-            self.simulated,
-            self.begins,
-            self.time_zone,
-            self.contribution,
-        )
 
     @property
     def mean(self) -> Demand:
@@ -176,7 +176,8 @@ class DemandHistory(Remade):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DemandHistory):
             return NotImplemented
-        return self.frame == other.frame and np.array_equal(self.counts, other.counts)
+        public = self.frame == other.frame and self.simulated == other.simulated
+        return public and np.array_equal(self.counts, other.counts)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -191,6 +192,10 @@ def _period(period_min: object, *, dated: bool, contribution: Contribution | Non
         check_type(contribution, Contribution, "contribution", HistoryError)
     of_day = dated or (contribution is not None and contribution.unit == "user-day")
     return (check_period_of_day if of_day else check_period)(period_min, error=HistoryError)
+
+
+def _remade(frame: Frame, counts: NDArray[np.int64], simulated: bool) -> DemandHistory:
+    return DemandHistory.of(frame, counts, simulated=simulated)
 
 
 def _by_date(matrices: Mapping[dt.date, ArrayLike], days: list[dt.date] | None) -> list[ArrayLike | None]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import HistoryError
-from privroute.history.dates import Day, as_date
 from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
 from privroute.network.checks import check_period_of_day, check_type, real_array, real_number
 from privroute.network.demand import Demand
+from privroute.study.dates import Day, as_date
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

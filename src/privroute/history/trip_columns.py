@@ -12,14 +12,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import HistoryError
-from privroute.history.operation_days import DAY_US, EPOCH, NAMES, SECOND_US, time_zone, utc_offsets
 from privroute.history.trip_database import UnreadableError, literal
 from privroute.network.checks import one_of, show
+from privroute.study.calendar import DAY_US, EPOCH, NAMES, SECOND_US, utc_offsets
 
 if TYPE_CHECKING:
-    from privroute.history.operation_days import OperationDays
     from privroute.history.trip_batches import Form
     from privroute.history.trip_database import Database
+    from privroute.study.calendar import Calendar
 
 __all__ = ["EpochUnit", "TimeColumn", "TimeReading", "coordinate", "day_number", "in_period", "user_key", "zone_key"]
 
@@ -55,19 +55,16 @@ class TimeColumn:
 class TimeReading:
     """How departure times are to be read: public options.
 
-    tz : time zone of the operation days; times that say their distance from UTC are converted to it
+    calendar : days, hours and time zone; times that say their distance from UTC are converted to it
     time_format : of texts, in the letters of strptime; default: like 2026-03-02 07:15:00, with or without offset
     epoch_unit : of numbers, counted from 1970 in UTC
     """
 
-    days: OperationDays
-    tz: str | None
+    calendar: Calendar
     time_format: str | None
     epoch_unit: EpochUnit | None
 
     def __post_init__(self) -> None:
-        if self.tz is not None:
-            time_zone(self.tz)
         if self.epoch_unit is not None:
             one_of(self.epoch_unit, _PER_SECOND, "epoch_unit", HistoryError)
         if self.time_format is not None:
@@ -75,9 +72,9 @@ class TimeReading:
                 raise HistoryError(f'time_format is {show(self.time_format)}; pass letters like "%d.%m.%Y %H:%M"')
             if self.epoch_unit is not None:
                 raise HistoryError("time_format= is for texts and epoch_unit= for numbers; pass one of them")
-            if self._format_is_aware and self.tz is None:
+            if self._format_is_aware and self.calendar.time_zone is None:
                 raise HistoryError("times with an offset need tz=, the time zone of period and dates: Europe/Berlin")
-        if self.epoch_unit is not None and self.tz is None:
+        if self.epoch_unit is not None and self.calendar.time_zone is None:
             raise HistoryError("epoch_unit= counts in UTC; pass tz= to say in which time zone the period is meant")
 
     @property
@@ -105,7 +102,7 @@ class TimeReading:
         if form == "local_us":
             return TimeColumn(local_us=name)
         if form == "utc_us":
-            return None if self.tz is None else TimeColumn(utc_us=name)
+            return None if self.calendar.time_zone is None else TimeColumn(utc_us=name)
         return self._text(name) if form == "text" else None
 
     def _text(self, name: str) -> TimeColumn:
@@ -115,7 +112,7 @@ class TimeReading:
             return TimeColumn(utc_us=parsed) if self._format_is_aware else TimeColumn(local_us=parsed)
         text = f"trim({name})"
         local = f"CASE WHEN regexp_full_match({text}, '{_LOCAL_TEXT}') THEN epoch_us(TRY_CAST({text} AS TIMESTAMP)) END"
-        if self.tz is None:
+        if self.calendar.time_zone is None:
             return TimeColumn(local)
         instant = (
             f"CASE WHEN regexp_full_match({text}, '{_LOCAL_TEXT}{_OFFSET_TEXT}') "
@@ -130,8 +127,8 @@ class TimeReading:
         What the zone's clocks are ahead of UTC changes at a few instants, known beforehand. Nothing is added to times
         far outside, which could overflow.
         """
-        low, high = self.days.around_us
-        offsets = utc_offsets(self.days, self.tz or "UTC")
+        low, high = self.calendar.around_us
+        offsets = utc_offsets(self.calendar, self.calendar.time_zone or "UTC")
         cases = "".join(f" WHEN utc_us < {start} THEN {offset}" for (_, offset), (start, _) in pairwise(offsets))
         shift = f"CASE{cases} ELSE {offsets[-1][1]} END" if cases else f"{offsets[-1][1]}"
         return (
@@ -140,17 +137,17 @@ class TimeReading:
         )
 
 
-def in_period(days: OperationDays) -> str:
+def in_period(days: Calendar) -> str:
     """Condition on `clock_us`, a time in microseconds, or NULL: within the period of a day that counts."""
-    clock, end = f"clock_us % {DAY_US}", days.start_us + days.length_us
+    clock, end = f"clock_us % {DAY_US}", days.period.start_us + days.period.length_us
     first = _on_weekdays(days, 0)
-    within = f"{clock} BETWEEN {days.start_us} AND {min(end, DAY_US) - 1}{first}"
+    within = f"{clock} BETWEEN {days.period.start_us} AND {min(end, DAY_US) - 1}{first}"
     if end > DAY_US:
         within = f"({within} OR {clock} < {end - DAY_US}{_on_weekdays(days, 1)})"
     return f"{within} AND clock_us BETWEEN {days.start_local_us} AND {days.end_local_us - 1}"
 
 
-def _on_weekdays(days: OperationDays, later: int) -> str:
+def _on_weekdays(days: Calendar, later: int) -> str:
     """And it is one of the weekdays, or this number of days later."""
     if len(days.weekdays) == len(NAMES):
         return ""
@@ -158,9 +155,9 @@ def _on_weekdays(days: OperationDays, later: int) -> str:
     return f" AND clock_us // {DAY_US} % {len(NAMES)} IN ({', '.join(map(str, since_epoch))})"
 
 
-def day_number(days: OperationDays) -> str:
+def day_number(days: Calendar) -> str:
     """The day of the span to which a time within a period belongs."""
-    return f"CAST((clock_us - {days.start_us}) // {DAY_US} - {(days.first - EPOCH).days} AS INTEGER)"
+    return f"CAST((clock_us - {days.period.start_us}) // {DAY_US} - {(days.first - EPOCH).days} AS INTEGER)"
 
 
 def zone_key(name: str, form: Form) -> tuple[str, Literal["number", "label"]] | None:

@@ -10,19 +10,19 @@ import pyarrow as pa
 
 from privroute.errors import FormatError, HistoryError
 from privroute.history.bounding import kept_requests
-from privroute.history.contribution import Contribution
 from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import NearestZone
-from privroute.history.operation_days import OperationDays
 from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
 from privroute.history.trip_database import Database, UnreadableError, open_database, progress_bar
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
 from privroute.history.trip_rows import TripRows
 from privroute.network.checks import check_type, one_of, show
-from privroute.network.demand import check_expansion
 from privroute.network.network import Network
 from privroute.network.pairs import OnUnreachable, Pairs
-from privroute.release.guarantee import UNITS
+from privroute.study.calendar import Calendar
+from privroute.study.contribution import Contribution
+from privroute.study.frame import Frame
+from privroute.study.guarantee import UNITS
 
 if TYPE_CHECKING:
     import os
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privroute.history.dates import DayRange
-    from privroute.history.operation_days import PeriodOfDay
     from privroute.history.trip_columns import EpochUnit
-    from privroute.release.guarantee import Unit
+    from privroute.study.calendar import PeriodOfDay
+    from privroute.study.dates import DayRange
+    from privroute.study.guarantee import Unit
 
 __all__ = ["as_contribution", "read_trips"]
 
@@ -99,14 +99,14 @@ def read_trips(
     what concerns whole files (none there, damaged, a column missing or of an impossible type) is an error. Messages
     never show what stands in a record. docs/trips.md has the whole of it.
     """
-    days = OperationDays.of(period, dates, weekdays)
+    calendar = Calendar.of(period, dates, weekdays, tz)
     contribution = as_contribution(unit, max_requests, max_per_pair, kept_once=kept_once)
     roles = _roles(origin, destination, departure, None if contribution is None else user)
-    reading = TimeReading(days, tz, time_format, epoch_unit)
+    reading = TimeReading(calendar, time_format, epoch_unit)
     check_type(network, Network, "network", HistoryError)
     nearest = NearestZone(network, largest_km) if any(role.endswith("_lon") for role in roles) else None
     pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
-    check_expansion(expansion)
+    frame = Frame(pairs, calendar, expansion, contribution)
     with open_database(memory_mb, temp_folder) as database:
         reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
@@ -114,22 +114,13 @@ def read_trips(
         _put_tables(database, network, pairs, nearest)
         scan = _Scan(database, reading, contribution, roles)
         counted, rows = scan.files(found, progress=progress)
-    counts = np.zeros((len(days.dates), len(pairs)), dtype=np.int64)
-    row_of_day = np.array(days.positions())
+    counts = np.zeros((frame.days, len(pairs)), dtype=np.int64)
+    row_of_day = np.array(calendar.positions())
     counts[row_of_day[counted.day], counted.pair] = counted.trips
     if diagnostics is not None:
         rows.write(diagnostics)
     (report or TripRows.show)(rows)
-    return DemandHistory(
-        pairs,
-        counts,
-        period_min=days.period_min,
-        dates=days.dates,
-        expansion=expansion,
-        begins=days.begins,
-        time_zone=tz,
-        contribution=contribution,
-    )
+    return DemandHistory.of(frame, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +207,7 @@ class _Scan:
 
         Rows without a readable time are there too, with a day of NULL; those outside the period are not.
         """
-        days = self.reading.days
+        days = self.reading.calendar
         time = self.reading.column("departure", source.forms["departure"])
         if time is None:
             raise _unusable(source, "departure", self.reading)

@@ -1,86 +1,44 @@
-"""The one entry to private learning."""
+"""The one entry to private learning, and the one place where noise is drawn."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDeltaWarning
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
-from privroute.mechanism.counts import COUNTS, DAILY
-from privroute.mechanism.minimiser import MINIMISER
-from privroute.mechanism.options import (
-    Counts,
-    Daily,
-    Mechanism,
-    Minimiser,
-    Sgd,
-    Unprotected,
-    as_mechanism,
-    public_options,
-)
-from privroute.mechanism.sgd import SGD, SGD_AS_PUBLISHED
+from privroute.mechanism.from_flows import counted
+from privroute.mechanism.interface import implementation
 from privroute.network.network import Network
 from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
-from privroute.privacy.sensitivity import check_unit
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
-from privroute.release.guarantee import Guarantee, delta_caveat
 from privroute.release.release import Release
+from privroute.study.guarantee import Guarantee, delta_caveat
+from privroute.study.mechanisms import Daily, as_mechanism
+from privroute.study.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from privroute.history.frame import Frame
     from privroute.mechanism.promise import Promise
-    from privroute.mechanism.steps import Steps
+    from privroute.study.mechanisms import Mechanism
 
-__all__ = [
-    "Drawn",
-    "certify",
-    "check_public",
-    "draw",
-    "learn",
-    "learn_with_noise",
-    "promise_of",
-    "steps_of",
-    "warn_of_large_delta",
-]
+__all__ = ["Announcement", "Drawn", "certify", "learn", "learn_with_noise", "warn_of_large_delta"]
 
-_STEPS: dict[type[Mechanism], Steps] = {Counts: COUNTS, Daily: DAILY, Minimiser: MINIMISER, Sgd: SGD}
-
-
-def steps_of(chosen: Mechanism) -> Steps:
-    """The three functions of a private mechanism."""
-    if isinstance(chosen, Sgd) and chosen.constants == "paper":
-        return SGD_AS_PUBLISHED
-    return _STEPS[type(chosen)]
-
-
-def promise_of(network: Network, frame: Frame, guarantee: Guarantee, chosen: Mechanism) -> Promise:
-    """What a release will promise, from public data alone; refuses what the proofs exclude."""
-    check_unit(guarantee, frame.contribution)
-    return steps_of(chosen).promise(network, frame, guarantee, chosen)
-
-
-def check_public(
-    network: Network, frame: Frame, guarantee: Guarantee | None, chosen: Mechanism, ledger: Ledger | None
-) -> None:
-    """Refuse what `learn` would refuse of any history with this public frame, while no history is open."""
-    promise = None if guarantee is None else promise_of(network, frame, guarantee, chosen)
-    if ledger is not None:
-        noise = None if promise is None else OpenDPNoise()
-        check_charge(ledger, frame, guarantee, certify(frame, chosen, noise, promise))
+_DRAWN_AT_ONCE = 2**16
 
 
 def learn(
-    network: Network,
+    network: Network | Study,
     history: DemandHistory,
     guarantee: Guarantee | None = None,
     mechanism: str | Mechanism = "counts",
@@ -90,6 +48,7 @@ def learn(
 ) -> Release:
     """Learn a routing policy from a history and release it under a guarantee.
 
+    network : a network, or a whole study, which then says guarantee and mechanism too
     guarantee : needed by every mechanism but "none"
     mechanism : "counts" (default), "daily", or "none" (not private), or an object with options: privroute.Counts(...),
         privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
@@ -99,7 +58,7 @@ def learn(
     The noise is OpenDP's, from the system's entropy: two calls give two different releases, and each of them spends
     the guarantee anew. A delta above 1e-3 is warned of: the release will not be called private.
     """
-    warn_of_large_delta(guarantee)
+    warn_of_large_delta(network.guarantee if isinstance(network, Study) else guarantee)
     return learn_with_noise(network, history, guarantee, mechanism, OpenDPNoise(), ledger=ledger, progress=progress)
 
 
@@ -111,7 +70,7 @@ def warn_of_large_delta(guarantee: Guarantee | None) -> None:
 
 
 def learn_with_noise(
-    network: Network,
+    network: Network | Study,
     history: DemandHistory,
     guarantee: Guarantee | None,
     mechanism: str | Mechanism,
@@ -121,102 +80,130 @@ def learn_with_noise(
     progress: bool = False,
 ) -> Release:
     """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
-    chosen = as_mechanism(mechanism)
-    _check(network, history, guarantee, chosen)
-    if isinstance(chosen, Unprotected):
-        certificate = certify(history.frame, chosen, None, None)
-        if ledger is not None:
-            charge_release(ledger, history.frame, guarantee, certificate)  # refuses
-        return Release(solve_optimum(network, history.mean, gap=chosen.gap, progress=progress).policy, certificate)
-    drawn = draw(network, history, guarantee, chosen, noise, ledger, progress=progress)
-    # From here on only noisy values and public data: post-processing.
-    made = steps_of(chosen).publish(network, history.frame, chosen, drawn.promise, drawn.noisy, progress)
-    return Release(made.policy, drawn.certificate, made.demand, made.noisy_counts, drawn.on_saved)
+    if type(history) is not DemandHistory:  # a subclass could compute its public frame from trips
+        raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
+    study = network
+    if not isinstance(study, Study):
+        study = _study(study, history, guarantee, mechanism)
+    elif guarantee is not None:
+        raise GuaranteeError("a study has its own guarantee; leave guarantee= out")
+    return Announcement(study, noise, ledger).release(history, progress=progress)
+
+
+def _study(network: object, history: DemandHistory, guarantee: object, mechanism: str | Mechanism) -> Study:
+    if not isinstance(network, Network):
+        raise DemandError(f"network is a {type(network).__name__}; pass privroute.Network or privroute.Study")
+    if guarantee is not None and not isinstance(guarantee, Guarantee):
+        raise GuaranteeError(f"guarantee is a {type(guarantee).__name__}; pass privroute.Guarantee")
+    return Study(network, history.frame, guarantee, as_mechanism(mechanism))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """Noisy values, and what was promised, certified and charged before they were drawn."""
+    """Noisy integers, and what was certified and charged before they were drawn."""
 
-    promise: Promise
     certificate: Certificate
     on_saved: Callable[[str], None] | None
-    noisy: NDArray[Any]
+    noisy: NDArray[np.int64]
 
 
-def draw(
-    network: Network,
-    history: DemandHistory,
-    guarantee: Guarantee | None,
-    chosen: Mechanism,
-    noise: Noise,
-    ledger: Ledger | None,
-    *,
-    progress: bool = False,
-) -> Drawn:
-    """The private phase: promise, charge, noise, in this order."""
-    _check(network, history, guarantee, chosen)
-    if guarantee is None:
-        raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
-    frame, steps = history.frame, steps_of(chosen)
-    promise = promise_of(network, frame, guarantee, chosen)
-    certificate, on_saved = certify(frame, chosen, noise, promise), None
-    # Everything so far is public. What is charged stays charged, whatever happens from here on.
-    if ledger is not None:
-        charge, certificate = charge_release(ledger, frame, guarantee, certificate)
-        on_saved = partial(note_written, ledger, charge.entry)
-    return Drawn(promise, certificate, on_saved, steps.perturb(network, history, chosen, promise, noise, progress))
+class Announcement:
+    """What a release will be, fixed from public data alone, while no history is open.
+
+    study : what it is about; noise : where its noise will come from; ledger : what it will be charged to
+
+    Making one refuses what the proofs exclude and what the ledger would not grant now.
+    """
+
+    def __init__(self, study: Study, noise: Noise | None = None, ledger: Ledger | None = None) -> None:
+        self.study = study
+        self.ledger = ledger
+        self._noise: Noise = OpenDPNoise() if noise is None else noise
+        chosen = study.mechanism
+        if isinstance(chosen, Daily) and chosen.window is not None and chosen.window > study.frame.days:
+            raise GuaranteeError(f"window is {chosen.window:,} days where the history has {study.frame.days:,}")
+        if ledger is not None:
+            check_charge(ledger, study, self.certificate)
+
+    @cached_property
+    def promise(self) -> Promise | None:
+        """Sensitivity and noise; None for the mechanism "none"."""
+        chosen = self.study.mechanism
+        return None if chosen.name == "none" else implementation(chosen).promise(self.study)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What the release will say of itself, but for the ledger's entry."""
+        return certify(self.study, self._noise, self.promise)
+
+    def release(self, history: DemandHistory, *, progress: bool = False) -> Release:
+        """Charge, draw, publish."""
+        study, certificate = self.study, self.certificate
+        if self.promise is None:
+            self._check(history)
+            solution = solve_optimum(study.network, history.mean, gap=study.mechanism.gap, progress=progress)  # type: ignore[union-attr]  # "none" has one
+            return Release(solution.policy, _of(certificate, history))
+        drawn = self.draw(history, progress=progress)
+        # From here on only noisy values and public data: post-processing.
+        made = implementation(study.mechanism).publish(study, self.promise, drawn.noisy, progress)
+        return Release(made.policy, drawn.certificate, made.demand, made.noisy_counts, drawn.on_saved)
+
+    def draw(self, history: DemandHistory, *, progress: bool = False) -> Drawn:
+        """The private phase: promise, charge, query, noise, in this order."""
+        self._check(history)
+        promise, certificate, on_saved = self.promise, _of(self.certificate, history), None
+        if promise is None:
+            raise GuaranteeError("the mechanism 'none' draws no noise")
+        # Everything so far is public. What is charged stays charged, whatever happens from here on.
+        if self.ledger is not None:
+            charge, certificate = charge_release(self.ledger, self.study, certificate)
+            on_saved = partial(note_written, self.ledger, charge.entry)
+        exact = implementation(self.study.mechanism).query(self.study, history, progress)
+        return Drawn(certificate, on_saved, _with_noise(exact, promise.integer_scale, self._noise, progress))
+
+    def _check(self, history: DemandHistory) -> None:
+        if type(history) is not DemandHistory:
+            raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
+        if history.frame is not self.study.frame and history.frame != self.study.frame:
+            raise HistoryError(
+                "the history is not what the study describes: its pairs, days, period, expansion or bounds differ; "
+                "read it with the study"
+            )
 
 
-def certify(frame: Frame, chosen: Mechanism, noise: Noise | None, promise: Promise | None) -> Certificate:
-    """Only what is public: options, frame, and what OpenDP's maps say of the scale that was used."""
-    guarantee = None if promise is None else promise.guarantee
-    dates, kept = frame.dates, frame.contribution
-    unit = guarantee.unit if guarantee is not None else "request" if kept is None else kept.unit
+def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress: bool) -> NDArray[np.int64]:
+    """Values + Z, in blocks of entries of their own, which together are one Gaussian on the whole vector."""
+    noisy = np.empty_like(values)
+    parts = [slice(first, first + _DRAWN_AT_ONCE) for first in range(0, values.size, _DRAWN_AT_ONCE)]
+    for part in counted(parts, len(parts), "Noise", progress and len(parts) > 1):
+        noisy[part] = noise.add_integers(values[part], scale)
+    return noisy
+
+
+def certify(study: Study, noise: Noise, promise: Promise | None, *, simulated: bool = False) -> Certificate:
+    """Only what is public: the study, and what OpenDP's maps say of the scale that was used."""
     return Certificate(
-        epsilon=None if guarantee is None else guarantee.epsilon,
-        delta=None if guarantee is None else guarantee.delta,
+        study=study.as_dict(),
         rho=None if promise is None else promise.rho,
-        unit=unit,
-        adjacency=ADJACENCY[unit],
-        mechanism=chosen.name,
-        options=public_options(chosen),
+        adjacency=ADJACENCY[study.unit],
         sensitivity=None if promise is None else promise.sensitivity,
         noise_scale=None if promise is None else promise.scale,
-        data="simulated" if frame.simulated else "trips",
-        noise=_kind(noise),
-        days=frame.days,
-        period_min=frame.period_min,
-        expansion=frame.expansion,
-        first_date=None if dates is None else dates[0].isoformat(),
-        last_date=None if dates is None else dates[-1].isoformat(),
-        max_requests=None if kept is None else kept.max_requests,
-        max_per_pair=None if kept is None else kept.max_per_pair,
+        data="simulated" if simulated else "trips",
+        noise="none" if promise is None else _kind(noise),
         versions=dict(_versions()),
         broken_assumptions=() if promise is None else promise.broken_assumptions,
     )
 
 
-def _kind(noise: Noise | None) -> NoiseKind:
+def _kind(noise: Any) -> NoiseKind:
     """Only OpenDP's own noise is called so, whatever an object says of itself."""
-    if noise is None:
-        return "none"
     return "opendp" if type(noise) is OpenDPNoise else "seeded"
+
+
+def _of(certificate: Certificate, history: DemandHistory) -> Certificate:
+    return replace(certificate, data="simulated") if history.simulated else certificate
 
 
 @cache
 def _versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in ("privroute", "opendp", "numpy")}
-
-
-def _check(network: Network, history: DemandHistory, guarantee: Guarantee | None, chosen: Mechanism) -> None:
-    """Refuse what cannot work before anything private is touched."""
-    if not isinstance(network, Network):
-        raise DemandError(f"network is a {type(network).__name__}; pass privroute.Network")
-    if type(history) is not DemandHistory:  # a subclass could compute its public frame from trips
-        raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
-    if guarantee is not None and not isinstance(guarantee, Guarantee):
-        raise GuaranteeError(f"guarantee is a {type(guarantee).__name__}; pass privroute.Guarantee")
-    history.pairs.reachable(network)
-    if isinstance(chosen, Daily) and chosen.window is not None and chosen.window > history.days:
-        raise GuaranteeError(f"window is {chosen.window:,} days where the history has {history.days:,}")

@@ -8,41 +8,37 @@ same idea as Algorithm 1 without its step-size losses. Proof: docs/proofs/minimi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from privroute.errors import GuaranteeError
 from privroute.flows.regularised import minimise_regularised
-from privroute.mechanism.noisy_flows import noisy_flows, publish_flows
-from privroute.mechanism.promise import Promise
-from privroute.mechanism.steps import Steps
+from privroute.mechanism.from_flows import promise_on_grid, publish
 from privroute.privacy.flow_sensitivity import (
     ceiling_min,
     largest_mean_rate,
     minimiser_sensitivity,
-    on_grid_sensitivity,
     rate_of_one_request,
 )
-from privroute.privacy.noise import GRID
+from privroute.privacy.noise import on_grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.history.demand_history import DemandHistory
-    from privroute.history.frame import Frame
-    from privroute.mechanism.options import Minimiser
-    from privroute.network.network import Network
-    from privroute.privacy.noise import Noise
-    from privroute.release.guarantee import Guarantee
+    from privroute.mechanism.promise import Promise
+    from privroute.study.mechanisms import Minimiser
+    from privroute.study.study import Study
 
-__all__ = ["MINIMISER", "noisy_minimiser", "optimum_of_mean", "public_cap"]
+__all__ = ["optimum_of_mean", "promise", "public_cap", "publish", "query"]
 
 
-def public_cap(network: Network, frame: Frame, options: Minimiser) -> float:
+def public_cap(study: Study) -> float:
     """Largest mean rate of a pair, vehicles per minute on the road; refused where no request would fit below it."""
+    options, frame = _options(study), study.frame
     cap = largest_mean_rate(
-        network, pairs=len(frame.pairs), alpha=options.alpha, ceiling=options.ceiling, tolerance=options.tolerance
+        study.network, pairs=len(frame.pairs), alpha=options.alpha, ceiling=options.ceiling, tolerance=options.tolerance
     )
     if not cap >= frame.expansion / frame.period_min:
         raise GuaranteeError(
@@ -52,46 +48,47 @@ def public_cap(network: Network, frame: Frame, options: Minimiser) -> float:
     return cap
 
 
-def minimiser_promise(network: Network, frame: Frame, guarantee: Guarantee, options: Minimiser) -> Promise:
+def promise(study: Study) -> Promise:
     """Noise for the optimum's sensitivity. docs/proofs/minimiser.md, Theorem 1."""
+    options = _options(study)
     moved = minimiser_sensitivity(
-        network,
-        request=rate_of_one_request(guarantee, frame),
-        cap=public_cap(network, frame, options),
-        days=frame.days,
+        study.network,
+        request=rate_of_one_request(study.promised, study.frame),
+        cap=public_cap(study),
+        days=study.frame.days,
         alpha=options.alpha,
         ceiling=options.ceiling,
         tolerance=options.tolerance,
     )
-    return Promise.of(guarantee, on_grid_sensitivity(moved, len(frame.pairs) * network.links), grid=GRID)
+    return promise_on_grid(study, moved)
 
 
-def optimum_of_mean(network: Network, history: DemandHistory, options: Minimiser) -> NDArray[np.float64]:
+def query(study: Study, history: DemandHistory, progress: bool) -> NDArray[np.int64]:
+    """PRIVATE. The regularised optimum on the grid; while it is solved there is no progress to show."""
+    del progress
+    return on_grid(optimum_of_mean(study, history).ravel())
+
+
+def optimum_of_mean(study: Study, history: DemandHistory) -> NDArray[np.float64]:
     """PRIVATE. x within the tolerance of the regularised optimum of the clipped mean demand: (pairs, links).
 
     It runs until its own certificate is within the tolerance, however many steps that takes: stopping earlier on some
     data and not on others would be an answer about the data.
     """
-    frame = history.frame
+    options, frame = _options(study), study.frame
     total = history.counts.sum(axis=0, dtype=np.int64)
-    rates = np.minimum(total * (frame.expansion / (frame.period_min * frame.days)), public_cap(network, frame, options))
+    rates = np.minimum(total * (frame.expansion / (frame.period_min * frame.days)), public_cap(study))
     solution = minimise_regularised(
-        network,
+        study.network,
         rates,
         options.alpha,
         pairs=frame.pairs,
         tolerance=0.75 * options.tolerance,  # a quarter is left for rounding
-        ceiling_min=ceiling_min(network, options.ceiling),
+        ceiling_min=ceiling_min(study.network, options.ceiling),
         max_iterations=None,
     )
     return solution.flows
 
 
-def noisy_minimiser(
-    network: Network, history: DemandHistory, options: Minimiser, promise: Promise, noise: Noise, progress: bool
-) -> NDArray[np.float64]:
-    """x* + Z, (pairs, links). The private phase; while it solves there is no progress to show."""
-    return noisy_flows(optimum_of_mean(network, history, options), promise.scale, noise, progress)
-
-
-MINIMISER = Steps(minimiser_promise, noisy_minimiser, publish_flows)
+def _options(study: Study) -> Minimiser:
+    return cast("Minimiser", study.mechanism)

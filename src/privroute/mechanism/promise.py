@@ -9,7 +9,7 @@ from privroute.errors import GuaranteeError, NoiseError
 from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale
 
 if TYPE_CHECKING:
-    from privroute.release.guarantee import Guarantee
+    from privroute.study.guarantee import Guarantee
 
 __all__ = ["Promise"]
 
@@ -21,7 +21,8 @@ _LARGEST_DRAWN = 2.0**60  # eight deviations of integers of 64 bits
 class Promise:
     """A guarantee, the proved ℓ2 sensitivity of what is perturbed, and the noise that keeps one for the other.
 
-    scale : of the discrete Gaussian; rho : what OpenDP's map says of it. A ledger charges rho.
+    scale : of the noise, in the units of the sensitivity; rho : what OpenDP's map says of it. A ledger charges rho.
+    grid : what one integer of the discrete Gaussian stands for; a power of 2, so that dividing by it is exact
     broken_assumptions : what the proof of the sensitivity assumes and nothing ensures; where there is any, nothing is
         promised, and the certificate says so
     """
@@ -30,14 +31,17 @@ class Promise:
     sensitivity: float
     scale: float
     rho: float
+    grid: float = 1.0
     broken_assumptions: tuple[str, ...] = ()
+
+    @property
+    def integer_scale(self) -> float:
+        """Scale of the discrete Gaussian on the integers."""
+        return self.scale / self.grid
 
     @classmethod
     def of(cls, guarantee: Guarantee, sensitivity: float, *, grid: float = 1.0) -> Promise:
-        """The smallest noise whose map is within the guarantee; the map is read once more and decides.
-
-        grid : what one integer of the discrete Gaussian stands for; a power of 2, so that dividing by it is exact
-        """
+        """The smallest noise whose map is within the guarantee; the map is read once more and decides."""
         scale = gaussian_scale(guarantee.epsilon, guarantee.delta, sensitivity)
         drawn, moved = scale / grid, sensitivity / grid  # the measurement that will be used
         if drawn > _LARGEST_DRAWN:
@@ -47,4 +51,4 @@ class Promise:
             )
         if gaussian_epsilon(drawn, moved, guarantee.delta) > guarantee.epsilon:
             raise GuaranteeError("the noise is smaller than the guarantee needs; nothing is released")
-        return cls(guarantee, sensitivity, scale, gaussian_rho(drawn, moved))
+        return cls(guarantee, sensitivity, scale, gaussian_rho(drawn, moved), grid)

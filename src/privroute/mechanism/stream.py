@@ -14,20 +14,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privroute.errors import DemandError, GuaranteeError, HistoryError, StreamError
-from privroute.history.contribution import Contribution
 from privroute.history.demand_history import DemandHistory
-from privroute.history.frame import Frame
-from privroute.mechanism.counts import DAILY
-from privroute.mechanism.learn import certify, draw, warn_of_large_delta
-from privroute.mechanism.options import Daily
+from privroute.mechanism import daily
+from privroute.mechanism.learn import Announcement, certify, warn_of_large_delta
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.network.checks import check_period_of_day, show
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.privacy.ledger import Ledger, note_written
 from privroute.privacy.noise import OpenDPNoise
-from privroute.release.guarantee import Guarantee
 from privroute.release.release import Release
+from privroute.study.calendar import Calendar, Period
+from privroute.study.contribution import Contribution
+from privroute.study.frame import Frame
+from privroute.study.guarantee import Guarantee
+from privroute.study.mechanisms import Daily
+from privroute.study.study import Study
 
 if TYPE_CHECKING:
     import os
@@ -107,16 +109,16 @@ class Stream:
             self._check_known(frame, roads)
             known, account = self._files.frame(), self._account()
             if known is None:
-                shared = _shared(self.guarantee, frame) | {"account": account}
+                shared = _shared(self.guarantee, frame) | {"simulated": history.simulated, "account": account}
                 self._files.begin(shared, *_labels(roads, frame.pairs))
             elif account is not None and known.get("account") is None:
                 self._files.bind(known, account)
-            drawn = draw(roads, history, self.guarantee, Daily(), OpenDPNoise(), self.ledger)
-            written = self._files.write_day(date, drawn.noisy[0], drawn.certificate.budget)
+            drawn = Announcement(Study(roads, frame, self.guarantee, Daily()), ledger=self.ledger).draw(history)
+            written = self._files.write_day(date, drawn.noisy, drawn.certificate.budget)
             if drawn.on_saved is not None:
                 drawn.on_saved(str(written))
         self.network = roads
-        return self._publish(frame, progress)
+        return self._publish(frame, progress, simulated=history.simulated)
 
     def release(self, *, progress: bool = False) -> Release:
         """The policy of the days so far, made anew from their noisy counts: no trip is read and nothing is charged."""
@@ -128,17 +130,17 @@ class Stream:
             frame = _frame(shared, pairs)
         except (KeyError, TypeError, ValueError, HistoryError):
             raise StreamError(f"{self._files.folder}: what its days share was changed; restore it") from None
-        return self._publish(frame, progress)
+        return self._publish(frame, progress, simulated=shared["simulated"])
 
-    def _publish(self, frame: Frame, progress: bool) -> Release:
+    def _publish(self, frame: Frame, progress: bool, *, simulated: bool) -> Release:
         """Post-processing: noisy days and public data only."""
-        options = self.mechanism
-        dates = self._files.dates()[-(options.window or 0) :]
+        dates = self._files.dates()[-(self.mechanism.window or 0) :]
         days = [self._files.read_day(date, len(frame.pairs)) for date in dates]
-        used = replace(frame, days=len(dates), dates=tuple(dates))
-        promise = DAILY.promise(self.network, used, self.guarantee, options)
-        made = DAILY.publish(self.network, used, options, promise, np.stack([noisy for noisy, _ in days]), progress)
-        certificate, on_saved = certify(used, options, OpenDPNoise(), promise), None
+        used = replace(frame, calendar=frame.calendar.of_dates(tuple(dates)))
+        study = Study(self.network, used, self.guarantee, self.mechanism)
+        promise = daily.promise(study)
+        made = daily.publish(study, promise, np.concatenate([noisy for noisy, _ in days]), progress)
+        certificate, on_saved = certify(study, OpenDPNoise(), promise, simulated=simulated), None
         last = _one_account([budget for _, budget in days])
         if last is not None:
             certificate = replace(certificate, budget=last)
@@ -221,8 +223,7 @@ def _shared(guarantee: Guarantee, frame: Frame) -> dict[str, Any]:
         "guarantee": asdict(guarantee),
         "period_min": frame.period_min,
         "expansion": frame.expansion,
-        "simulated": frame.simulated,
-        "begins": None if frame.begins is None else frame.begins.isoformat(),
+        "begins": None if frame.calendar.period.begins is None else frame.calendar.period.begins.isoformat(),
         "time_zone": frame.time_zone,
         "contribution": None if frame.contribution is None else asdict(frame.contribution),
     }
@@ -235,17 +236,12 @@ def _word(value: object) -> str:
 def _frame(shared: dict[str, Any], pairs: Pairs) -> Frame:
     """`_shared` backwards, as a frame without days."""
     begins, kept = shared["begins"], shared["contribution"]
-    return Frame(
-        pairs,
-        0,
+    period = Period(
         check_period_of_day(shared["period_min"], error=HistoryError),
-        shared["expansion"],
-        None,
-        shared["simulated"],
         None if begins is None else dt.time.fromisoformat(begins),
-        shared["time_zone"],
-        None if kept is None else Contribution(**kept),
     )
+    calendar = Calendar(0, (period,), time_zone=shared["time_zone"])
+    return Frame(pairs, calendar, shared["expansion"], None if kept is None else Contribution(**kept))
 
 
 def _labels(network: Network, pairs: Pairs) -> tuple[list[str], list[str]]:

@@ -50,14 +50,15 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 class Remade:
     """Base of frozen dataclasses whose copies and pickles are made by `__init__`, so checked and read-only again.
 
-    Every field has the name of an argument of `__init__`. Without this, pickle and copy.deepcopy fill the fields with
+    Every field but those with init=False has the name of an argument of `__init__`. Without this, pickle and copy.deepcopy fill the fields with
     arrays that can be written to, and the compiled core trusts what was checked.
     """
 
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[type, dict[str, Any]]]:
-        return _make, (type(self), {field.name: getattr(self, field.name) for field in fields(self)})  # type: ignore[arg-type]
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
+        return _make, (type(self), given)
 
 
 def _make(kind: type, arguments: dict[str, Any]) -> object:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from privroute import _core
 from privroute.errors import DemandError
-from privroute.network.checks import Remade, check_type, index_array, one_of
+from privroute.network.checks import Remade, check_type, freeze, index_array, one_of
 from privroute.network.network import Network
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Pairs(Remade):
 
     origin: NDArray[np.int32]
     destination: NDArray[np.int32]
+    _searched: list[tuple[Network, NDArray[np.float64]]] = field(init=False, compare=False)
 
     def __init__(self, origin: ArrayLike, destination: ArrayLike) -> None:
         origins, destinations = _ends(origin, destination)
@@ -45,6 +46,7 @@ class Pairs(Remade):
             )
         object.__setattr__(self, "origin", origins)
         object.__setattr__(self, "destination", destinations)
+        object.__setattr__(self, "_searched", [])
         keys = _keys(origins, destinations)
         if not np.all(keys[1:] > keys[:-1]) and np.unique(keys).size != keys.size:  # most come in order
             order = np.argsort(keys, kind="stable")
@@ -84,7 +86,9 @@ class Pairs(Remade):
         if not apart.any():
             return self
         if on_unreachable == "drop":
-            return Pairs(self.origin[~apart], self.destination[~apart])
+            rest = Pairs(self.origin[~apart], self.destination[~apart])
+            rest._searched[:] = [(network, freeze(free_flow_minutes(network, self)[~apart]))]
+            return rest
         lost = np.flatnonzero(apart)
         named = ", ".join(
             f"{network.node_labels[self.origin[i]]} to {network.node_labels[self.destination[i]]}"
@@ -131,8 +135,14 @@ class Pairs(Remade):
 
 
 def free_flow_minutes(network: Network, pairs: Pairs) -> NDArray[np.float64]:
-    """(pairs,) minutes of the fastest path on the empty network; infinite where no path leads."""
-    return fastest_minutes(network, pairs, network.free_flow_min)
+    """(pairs,) minutes of the fastest path on the empty network; infinite where no path leads.
+
+    Searched once for a network and a set of pairs, both of which never change: the answer stays with the pairs.
+    """
+    known = pairs._searched  # noqa: SLF001 - a cache of this function's own
+    if not known or known[0][0] is not network:
+        known[:] = [(network, freeze(fastest_minutes(network, pairs, network.free_flow_min)))]
+    return known[0][1]
 
 
 def fastest_minutes(network: Network, pairs: Pairs, link_minutes: NDArray[np.float64]) -> NDArray[np.float64]:

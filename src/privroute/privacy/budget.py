@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from privroute.errors import GuaranteeError
-from privroute.history.contribution import LARGEST_BOUND
 from privroute.network.checks import show
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
 from privroute.privacy.scope import Profile, Scope
 from privroute.release.certificate import epsilon_of_rho
+from privroute.study.contribution import LARGEST_BOUND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,9 +24,9 @@ from privroute.privacy.sensitivity import summed_counts_sensitivity
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privroute.history.frame import Frame
     from privroute.network.network import Network
-    from privroute.release.guarantee import Guarantee
+    from privroute.study.frame import Frame
+    from privroute.study.guarantee import Guarantee
 
 __all__ = [
     "SgdBounds",

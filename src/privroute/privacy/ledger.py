@@ -10,25 +10,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from privroute.errors import BudgetError, GuaranteeError, HistoryError, LedgerError
-from privroute.network.checks import check_period_of_day
+from privroute.errors import BudgetError, GuaranteeError, LedgerError
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon
 from privroute.privacy.ledger_file import chained, is_there, make_file, transaction
 from privroute.privacy.scope import DAY_S, Scope, moment
+from privroute.study.calendar import SECOND_US
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from privroute.history.contribution import Contribution
-    from privroute.history.frame import Frame
     from privroute.release.certificate import Certificate
-    from privroute.release.guarantee import Guarantee
+    from privroute.study.contribution import Contribution
+    from privroute.study.frame import Frame
+    from privroute.study.guarantee import Guarantee
+    from privroute.study.study import Study
 
 __all__ = ["Account", "Charge", "Ledger", "charge_release", "check_charge", "note_written", "scope_of"]
 
 _LONGEST_NAME = 200
 _LONGEST_FOLDER = 4096
-_SECOND_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,11 +274,10 @@ class Ledger:
         return Account(self.dataset, Approval(*found[1:7]), tuple(charges), found[-1])
 
 
-def charge_release(
-    ledger: Ledger, frame: Frame, guarantee: Guarantee | None, certificate: Certificate
-) -> tuple[Charge, Certificate]:
+def charge_release(ledger: Ledger, study: Study, certificate: Certificate) -> tuple[Charge, Certificate]:
     """Charge the release that a certificate announces, before any noise is drawn; the certificate names the entry."""
-    promised, rho = _chargeable(ledger, guarantee, certificate)
+    promised, rho = _chargeable(ledger, study, certificate)
+    frame = study.frame
     charge, account = ledger.charge(
         scope_of(frame),
         promised,
@@ -298,13 +297,14 @@ def charge_release(
     return charge, replace(certificate, budget=entry)
 
 
-def check_charge(ledger: Ledger, frame: Frame, guarantee: Guarantee | None, certificate: Certificate) -> None:
+def check_charge(ledger: Ledger, study: Study, certificate: Certificate) -> None:
     """Refuse what `charge_release` would refuse now, and charge nothing."""
-    promised, rho = _chargeable(ledger, guarantee, certificate)
+    promised, rho = _chargeable(ledger, study, certificate)
+    frame = study.frame
     ledger.check(scope_of(frame), promised, rho, time_zone=frame.time_zone, contribution=frame.contribution)
 
 
-def _chargeable(ledger: Ledger, guarantee: Guarantee | None, certificate: Certificate) -> tuple[Guarantee, float]:
+def _chargeable(ledger: Ledger, study: Study, certificate: Certificate) -> tuple[Guarantee, float]:
     """What carries no guarantee cannot be charged: no noise, seeded noise, constants that are not proved.
 
     A guarantee whose delta is too large to be called private is charged: its rho holds, and rho is what adds up. If it
@@ -312,13 +312,13 @@ def _chargeable(ledger: Ledger, guarantee: Guarantee | None, certificate: Certif
     """
     if not isinstance(ledger, Ledger):
         raise LedgerError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
-    if guarantee is None or certificate.rho is None or not certificate.guaranteed:
+    if study.guarantee is None or certificate.rho is None or not certificate.guaranteed:
         made = f"mechanism {certificate.mechanism}, noise {certificate.noise}"
         raise LedgerError(
             f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
             "released; leave the ledger out if it will not be published"
         )
-    return guarantee, certificate.rho
+    return study.guarantee, certificate.rho
 
 
 def note_written(ledger: Ledger, entry: int, folder: str) -> None:
@@ -335,12 +335,10 @@ def scope_of(frame: Frame) -> Scope:
         raise LedgerError(
             "a ledger needs to know which days a release is about, and this history has no dates; make it with dates"
         )
-    check_period_of_day(frame.period_min, error=HistoryError)  # longer ones would overlap, and one trip be on two days
-    length_us = round(frame.period_min * 60 * _SECOND_US)
-    begins = dt.time() if frame.begins is None else frame.begins
-    start_us = ((begins.hour * 60 + begins.minute) * 60 + begins.second) * _SECOND_US + begins.microsecond
-    start_s, stop_s = start_us // _SECOND_US, -(-(start_us + length_us) // _SECOND_US)  # outwards to whole seconds
-    if frame.begins is None:
+    period = frame.calendar.period
+    start_s = period.start_us // SECOND_US  # outwards to whole seconds
+    stop_s = -(-(period.start_us + period.length_us) // SECOND_US)
+    if period.begins is None:
         stop_s = DAY_S
     return Scope.of_days(frame.dates, begins_s=start_s, length_s=stop_s - start_s)
 

@@ -19,9 +19,7 @@ from privroute.errors import NoiseError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privroute.release.certificate import NoiseKind
-
-__all__ = ["GRID", "LARGEST_VALUE", "Noise", "OpenDPNoise", "add_on_grid"]
+__all__ = ["GRID", "LARGEST_VALUE", "Noise", "OpenDPNoise", "on_grid"]
 
 dp.enable_features("contrib")
 
@@ -38,11 +36,6 @@ _LARGEST_FLOAT = 2.0**20
 class Noise(Protocol):
     """What a mechanism needs of a source of noise."""
 
-    @property
-    def kind(self) -> NoiseKind:
-        """What the certificate says of it."""
-        ...
-
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Return values + Z with Z_i independent discrete Gaussian: P[Z_i = z] ∝ exp(−z² / (2 scale²))."""
         ...
@@ -52,11 +45,6 @@ class OpenDPNoise:
     """Noise from OpenDP. It has no seed and no state: nobody can repeat or predict a draw."""
 
     __slots__ = ()
-
-    @property
-    def kind(self) -> NoiseKind:
-        """Only this kind is private."""
-        return "opendp"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Return values + discrete Gaussian noise; the measurement is the one whose map `calibration` reads."""
@@ -68,17 +56,11 @@ class OpenDPNoise:
         return noisy
 
 
-def add_on_grid(values: NDArray[np.float64], scale: float, noise: Noise) -> NDArray[np.float64]:
-    """Return round(values/GRID) GRID + GRID Z, Z discrete Gaussian of scale scale/GRID: noise of `scale` on the values.
-
-    Rounding adds √entries GRID to the sensitivity. Entries are independent, so drawing a vector part by part is
-    drawing it at once. docs/proofs/sgd.md, Lemma 4 and Theorem 2.
-    """
-    return np.asarray(noise.add_integers(on_grid(values), scale / GRID) * np.float64(GRID))
-
-
 def on_grid(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The nearest multiples of GRID; refuses, without showing it, whatever is not a vector of moderate float64."""
+    """The nearest multiples of GRID, as integers; whatever is not a vector of moderate float64 is refused, not shown.
+
+    Rounding adds √entries GRID to the sensitivity. docs/proofs/sgd.md, Lemma 4.
+    """
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.ndim != 1:
         kind = getattr(values, "dtype", type(values).__name__)
         raise NoiseError(f"noise on flows needs a vector of float64, not {kind}; nothing was released")

@@ -5,34 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from privroute.errors import GuaranteeError
+from privroute.study.guarantee import check_unit
 
 if TYPE_CHECKING:
-    from privroute.history.contribution import Contribution
-    from privroute.release.guarantee import Guarantee
+    from privroute.study.contribution import Contribution
+    from privroute.study.guarantee import Guarantee
 
-__all__ = ["check_unit", "summed_counts_sensitivity"]
-
-
-def check_unit(guarantee: Guarantee, contribution: Contribution | None) -> None:
-    """Refuse a guarantee for another unit than the history is bounded for, whatever the mechanism.
-
-    Where contributions are bounded, one request more can displace another one: a request then moves two entries. Where
-    they are not, a user has no sensitivity. docs/proofs/user.md.
-    """
-    kept = "request" if contribution is None else contribution.unit
-    if guarantee.unit == kept:
-        return
-    if contribution is not None and guarantee.unit == "request":
-        raise GuaranteeError(
-            f"the history keeps at most {contribution.max_requests:,} requests of each {kept}, so one request more can "
-            f'displace another; ask for Guarantee(..., unit="{kept}"), or read the trips with unit="request"'
-        )
-    bounds = "does not bound how much of one user it counts" if contribution is None else f"bounds each {kept}"
-    raise GuaranteeError(
-        f"the guarantee is for one {guarantee.unit}, and the history {bounds}; read the trips with "
-        f'unit="{guarantee.unit}" and max_requests='
-    )
+__all__ = ["summed_counts_sensitivity"]
 
 
 def summed_counts_sensitivity(guarantee: Guarantee, contribution: Contribution | None = None) -> float:

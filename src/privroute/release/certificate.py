@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import asdict, dataclass, field, fields
-from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
-from privroute.errors import ReleaseError
-from privroute.network.checks import MINUTES_OF_DAY
-from privroute.release.guarantee import delta_caveat
+from privroute.errors import PrivrouteError, ReleaseError
+from privroute.network.demand import check_expansion
+from privroute.study.calendar import Calendar
+from privroute.study.guarantee import Guarantee, delta_caveat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,52 +44,105 @@ ADJACENCY = {
 # all releases from this data set, and what those up to this one cost together, at the approved delta.
 BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "spent_epsilon")
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
-_NUMBERS = (*_PROMISE, "period_min", "expansion")
-_MOST_DAYS = 2**22
 _LARGEST_BOUND = 2**20
-_COUNTED = ("counts", "daily")  # mechanisms whose sensitivity is that of counts
 _TOLERANCE = 1e-6
 _KINDS = {"data": ("trips", "simulated"), "noise": ("opendp", "seeded", "none")}
+_FROM_STUDY = ("epsilon", "delta", "unit", "mechanism", "options")  # said beside the study, for readers
+_STUDY = {
+    "network": dict,
+    "pairs": int,
+    "calendar": dict,
+    "unit": str,
+    "bounds": dict | None,
+    "expansion": int | float,
+    "guarantee": dict | None,
+    "mechanism": dict,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """Everything here is public: chosen beforehand, or released with noise.
 
-    epsilon, delta, rho : the guarantee, and the zero-concentrated bound it comes from; None where there is none
-    unit, adjacency : what one unit of data is, and when two data sets are neighbours
-    mechanism, options : name and frozen options
+    study : what was chosen beforehand, as plain values: network, calendar (days, hours, time zone), unit and bounds,
+        guarantee, mechanism and its options. Properties give the parts: epsilon, delta, unit, mechanism, options,
+        calendar, days, period_min, expansion, max_requests, max_per_pair
+    rho : the zero-concentrated bound from which the guarantee comes; None where there is none
+    adjacency : when two data sets are neighbours, in words
     sensitivity, noise_scale : ℓ2 sensitivity of what was perturbed, and the Gaussian's scale
     data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp protects
-    days, period_min, expansion, first_date, last_date : the public frame of the data
     budget : the ledger entry (see BUDGET), or "not tracked"
-    max_requests, max_per_pair : how many requests of one user (and day) were counted at most; None for unit request
     versions : of the packages that made it
     broken_assumptions : what the proof of the guarantee assumes and nothing ensures, in words; a release with any is
         not private
     """
 
-    epsilon: float | None
-    delta: float | None
+    study: Mapping[str, Any]
     rho: float | None
-    unit: str
     adjacency: str
-    mechanism: str
-    options: Mapping[str, Any]
     sensitivity: float | None
     noise_scale: float | None
     data: DataKind
     noise: NoiseKind
-    days: int
-    period_min: float
-    expansion: float
-    first_date: str | None = None
-    last_date: str | None = None
     budget: str | Mapping[str, Any] = "not tracked"
-    max_requests: int | None = None
-    max_per_pair: int | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     broken_assumptions: tuple[str, ...] = ()
+
+    @property
+    def epsilon(self) -> float | None:
+        """Of the guarantee; None where there is none."""
+        return None if self.study["guarantee"] is None else self.study["guarantee"]["epsilon"]
+
+    @property
+    def delta(self) -> float | None:
+        """Of the guarantee; None where there is none."""
+        return None if self.study["guarantee"] is None else self.study["guarantee"]["delta"]
+
+    @property
+    def unit(self) -> str:
+        """What one unit of data is."""
+        return str(self.study["unit"])
+
+    @property
+    def mechanism(self) -> str:
+        """Its name."""
+        return str(self.study["mechanism"]["name"])
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The mechanism's frozen options."""
+        found: Mapping[str, Any] = self.study["mechanism"]["options"]
+        return found
+
+    @property
+    def calendar(self) -> Calendar:
+        """Which hours of which days, in which time zone."""
+        return Calendar.from_dict(self.study["calendar"])
+
+    @property
+    def days(self) -> int:
+        """N."""
+        return self.calendar.days
+
+    @property
+    def period_min(self) -> float:
+        """T, minutes."""
+        return self.calendar.period.minutes
+
+    @property
+    def expansion(self) -> float:
+        """Vehicles on the road for each request in the data."""
+        return float(self.study["expansion"])
+
+    @property
+    def max_requests(self) -> int | None:
+        """How many requests of one user (and day) were counted at most; None for unit request."""
+        return None if self.study["bounds"] is None else self.study["bounds"]["max_requests"]
+
+    @property
+    def max_per_pair(self) -> int | None:
+        """How many of these for one pair."""
+        return None if self.study["bounds"] is None else self.study["bounds"]["max_per_pair"]
 
     @property
     def guaranteed(self) -> bool:
@@ -120,8 +173,9 @@ class Certificate:
         return "it carries no guarantee"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with `private` said in so many words."""
-        return {"private": self.private, **asdict(self)}
+        """Plain values for JSON: `private` and the guarantee in front, the study as a whole beside them."""
+        said = {name: getattr(self, name) for name in _FROM_STUDY}
+        return {"private": self.private, **said, **asdict(self)}
 
     @classmethod
     def from_dict(cls, values: object) -> Certificate:
@@ -129,29 +183,56 @@ class Certificate:
         if not isinstance(values, dict):
             raise ReleaseError("the certificate is not an object")
         given = dict(values)
-        private = given.pop("private", None)
-        given.setdefault("broken_assumptions", [])  # older certificates do not have it
         names = {item.name for item in fields(cls)}
-        if set(given) != names:
-            odd = sorted(set(given) ^ names)
+        if set(given) != names | {"private", *_FROM_STUDY}:
+            odd = sorted(set(given) ^ (names | {"private", *_FROM_STUDY}))
             raise ReleaseError(f"the certificate lacks or does not know {', '.join(map(str, odd[:5]))}")
+        private, said = given.pop("private"), {name: given.pop(name) for name in _FROM_STUDY}
         for name, value in given.items():
             _check_field(name, value)
+        _check_study(given["study"])
         certificate = cls(**(given | {"broken_assumptions": tuple(given["broken_assumptions"])}))
+        for name, value in said.items():
+            if value != getattr(certificate, name) or isinstance(value, bool):
+                raise ReleaseError(f"the certificate's {name} contradicts its study")
         if private is not certificate.private:
             raise ReleaseError(
                 "the certificate calls itself private where its noise or its delta is not, or the other way round"
             )
         if ADJACENCY.get(certificate.unit) != certificate.adjacency:
             raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
-        _check_dates(certificate.first_date, certificate.last_date)
-        if certificate.first_date is not None and certificate.period_min > MINUTES_OF_DAY:
-            raise ReleaseError("the certificate's period_min is longer than the days that its dates name")
         check_budget(certificate.budget)
         _check_bounds(certificate)
         if certificate.guaranteed:
             _check_promise(certificate)
         return certificate
+
+
+def _check_study(study: dict[str, Any]) -> None:
+    """Refuse a study that is not complete, or whose parts are not usable."""
+    if set(study) != set(_STUDY):
+        odd = sorted(set(study) ^ set(_STUDY))
+        raise ReleaseError(f"the certificate's study lacks or does not know {', '.join(map(str, odd[:5]))}")
+    for name, kind in _STUDY.items():
+        if not isinstance(study[name], kind) or isinstance(study[name], bool):
+            raise ReleaseError(f"the certificate's study has an unusable {name}")
+    bounds, guarantee, mechanism = study["bounds"], study["guarantee"], study["mechanism"]
+    try:
+        Calendar.from_dict(study["calendar"])
+        check_expansion(study["expansion"])
+        if guarantee is not None:
+            Guarantee(**guarantee, unit=study["unit"])
+    except (PrivrouteError, LookupError, TypeError, ValueError) as problem:
+        raise ReleaseError(f"the certificate's study is not usable: {problem}") from None
+    if bounds is not None:
+        whole = [bounds.get(name) for name in ("max_requests", "max_per_pair")]
+        good = all(type(number) is int and 1 <= number <= _LARGEST_BOUND for number in whole)
+        if not good or set(bounds) != {"max_requests", "max_per_pair", "pre_bounded"}:
+            raise ReleaseError("the certificate's study has unusable bounds")
+    if set(mechanism) != {"name", "options"} or not isinstance(mechanism["options"], dict):
+        raise ReleaseError("the certificate's study has an unusable mechanism")
+    if not isinstance(mechanism["name"], str):
+        raise ReleaseError("the certificate's study has an unusable mechanism")
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
@@ -198,25 +279,8 @@ def _check_bounds(certificate: Certificate) -> None:
         return
     if most is None or per_pair is None or per_pair > most:
         raise ReleaseError("the certificate's unit is a user, and its max_requests or max_per_pair is missing or wrong")
-    counted = certificate.mechanism in _COUNTED and certificate.sensitivity is not None
-    if counted and float(certificate.sensitivity or 0) ** 2 < most * per_pair * (1 - _TOLERANCE):
+    if certificate.sensitivity is not None and certificate.sensitivity**2 < most * per_pair * (1 - _TOLERANCE):
         raise ReleaseError("the certificate's sensitivity is smaller than its bounds on users allow")
-
-
-def _check_dates(first: str | None, last: str | None) -> None:
-    if first is None and last is None:
-        return
-    if first is None or last is None:
-        raise ReleaseError("the certificate has one of first_date and last_date without the other")
-    for text in (first, last):
-        try:
-            known = date.fromisoformat(text).isoformat() == text
-        except ValueError:
-            known = False
-        if not known:
-            raise ReleaseError("the certificate's first_date or last_date is not a date like 2026-01-31")
-    if first > last:
-        raise ReleaseError("the certificate's first_date is after its last_date")
 
 
 def check_budget(budget: str | Mapping[str, Any]) -> None:
@@ -241,26 +305,17 @@ def check_budget(budget: str | Mapping[str, Any]) -> None:
 def _check_field(name: str, value: object) -> None:
     if name in _KINDS:
         good, wanted = value in _KINDS[name], f"one of {', '.join(_KINDS[name])}"
-    elif name == "days":
-        good = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_DAYS
-        wanted = f"a whole number from 1 to {_MOST_DAYS:,}"
-    elif name in ("max_requests", "max_per_pair"):
-        whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST_BOUND
-        good, wanted = value is None or whole, "a whole number of at least 1"
-    elif name in _NUMBERS:
-        below, wanted = (1.0, "a number between 0 and 1") if name == "delta" else (math.inf, "a number above 0")
-        good = _between(value, below) or (value is None and name in _PROMISE)
+    elif name in _PROMISE:
+        good, wanted = value is None or _between(value, math.inf), "a number above 0"
     elif name == "broken_assumptions":
-        good, wanted = (
-            isinstance(value, list | tuple) and all(isinstance(item, str) for item in value),
-            "a list of texts",
-        )
-    elif name in ("options", "versions"):
+        texts = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+        good, wanted = texts, "a list of texts"
+    elif name in ("study", "versions"):
         good, wanted = isinstance(value, dict), "an object"
     elif name == "budget":
         good, wanted = isinstance(value, str | dict), "a text or an object"
     else:
-        good, wanted = isinstance(value, str) or (value is None and name.endswith("_date")), "a text"
+        good, wanted = isinstance(value, str), "a text"
     if not good:
         raise ReleaseError(f"the certificate's {name} is not {wanted}")
 

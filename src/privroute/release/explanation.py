@@ -19,17 +19,17 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import GuaranteeError
-from privroute.release.guarantee import delta_caveat
+from privroute.study.guarantee import delta_caveat
 
 if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
+from privroute.study.mechanisms import noise_is_on_flows
 
 __all__ = ["Explanation", "budget_in_words", "explain", "odds_factor"]
 
 _LARGEST_EXPONENT = 700.0
 _MANY = 10
 _LARGE_FACTOR = 1e4
-_ON_FLOWS = ("minimiser", "sgd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
         factor = odds_factor(certificate.rho, delta)
         # Other places or days are one unit less and one more: counts v, v' ≥ 0 have |v − v'|² ≤ |v|² + |v'|², so rho
         # doubles; flows may move twice as far.
-        elsewhere = odds_factor((4 if certificate.mechanism in _ON_FLOWS else 2) * certificate.rho, delta)
+        elsewhere = odds_factor((4 if noise_is_on_flows(certificate.mechanism) else 2) * certificate.rho, delta)
         sentences.append(
             "In odds: whatever somebody knew before, seeing this release changes their odds that "
             f"{words.whether} in the data by at most a factor {_factor(factor)}, except with probability {delta:g}. "
@@ -240,10 +240,8 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
         "trips": "Made from trip records",
         "simulated": "Made from simulated trips, so there is nobody in it to protect",
     }[certificate.data]
-    dates = f", {certificate.first_date} to {certificate.last_date}" if certificate.first_date else ""
     fleet = f"; one trip stands for {certificate.expansion:g} vehicles" if certificate.expansion != 1 else ""
-    days = f"{certificate.days:,} {'day' if certificate.days == 1 else 'days'}"
-    sentences = [f"{data}: {days} of {certificate.period_min:g} minutes{dates}{fleet}."]
+    sentences = [f"{data}: {certificate.calendar}{fleet}."]
     if certificate.max_requests is not None:
         each = "person" if certificate.unit == "user" else "person and day"
         sentences.append(
@@ -262,7 +260,7 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
         noisy = (
             f"{certificate.noise_scale:.4g} on each pair's share of each link; {one} changes all shares together by "
             f"at most {certificate.sensitivity:.4g}"
-            if certificate.mechanism in _ON_FLOWS
+            if noise_is_on_flows(certificate.mechanism)
             else f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
             f"{certificate.sensitivity:g}"
         )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "write_release"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 def write_release(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import GuaranteeError
 
-__all__ = ["LARGEST_PRIVATE_DELTA", "Guarantee", "Unit", "delta_caveat"]
+if TYPE_CHECKING:
+    from privroute.study.contribution import Contribution
+
+__all__ = ["LARGEST_PRIVATE_DELTA", "Guarantee", "Unit", "check_unit", "delta_caveat"]
 
 Unit = Literal["request", "user", "user-day"]
 
@@ -58,4 +61,25 @@ def delta_caveat(delta: float) -> str | None:
     return (
         f"delta {delta:g} is above {LARGEST_PRIVATE_DELTA:g}, too large to mean anything for single persons: the "
         f"guarantee holds as stated, and it permits that somebody's trips are revealed with probability {delta:g}"
+    )
+
+
+def check_unit(guarantee: Guarantee, contribution: Contribution | None) -> None:
+    """Refuse a guarantee for another unit than the history is bounded for, whatever the mechanism.
+
+    Where contributions are bounded, one request more can displace another one: a request then moves two entries. Where
+    they are not, a user has no sensitivity. docs/proofs/user.md.
+    """
+    kept = "request" if contribution is None else contribution.unit
+    if guarantee.unit == kept:
+        return
+    if contribution is not None and guarantee.unit == "request":
+        raise GuaranteeError(
+            f"the history keeps at most {contribution.max_requests:,} requests of each {kept}, so one request more can "
+            f'displace another; ask for Guarantee(..., unit="{kept}"), or read the trips with unit="request"'
+        )
+    bounds = "does not bound how much of one user it counts" if contribution is None else f"bounds each {kept}"
+    raise GuaranteeError(
+        f"the guarantee is for one {guarantee.unit}, and the history {bounds}; read the trips with "
+        f'unit="{guarantee.unit}" and max_requests='
     )

@@ -11,7 +11,17 @@ from privroute.errors import GuaranteeError
 from privroute.network.checks import one_of, show
 from privroute.network.demand import Demand
 
-__all__ = ["Counts", "Daily", "Mechanism", "Minimiser", "Sgd", "Unprotected", "as_mechanism", "public_options"]
+__all__ = [
+    "Counts",
+    "Daily",
+    "Mechanism",
+    "Minimiser",
+    "Sgd",
+    "Unprotected",
+    "as_mechanism",
+    "noise_is_on_flows",
+    "public_options",
+]
 
 
 _TINY, _HUGE = 1e-100, 1e100  # squares of options, and what is made of them, stay within float64
@@ -49,6 +59,8 @@ class Counts:
     """
 
     name: ClassVar[str] = "counts"
+    module: ClassVar[str] = "counts"
+    on_flows: ClassVar[bool] = False
 
     gap: float = 1e-8
     bins: int = 20
@@ -73,6 +85,8 @@ class Daily:
     """
 
     name: ClassVar[str] = "daily"
+    module: ClassVar[str] = "daily"
+    on_flows: ClassVar[bool] = False
 
     window: int | None = None
     gap: float = 1e-8
@@ -98,6 +112,8 @@ class Unprotected:
     """No noise: the optimum of the mean demand, the paper's Baseline. NOT PRIVATE, for comparison only."""
 
     name: ClassVar[str] = "none"
+    module: ClassVar[str] = "none"
+    on_flows: ClassVar[bool] = False
 
     gap: float = 1e-8
 
@@ -122,6 +138,8 @@ class Minimiser:
     """
 
     name: ClassVar[str] = "minimiser"
+    module: ClassVar[str] = "minimiser"
+    on_flows: ClassVar[bool] = True
 
     alpha: float = 0.0
     ceiling: float = 8.0
@@ -160,6 +178,7 @@ class Sgd:
     """
 
     name: ClassVar[str] = "sgd"
+    on_flows: ClassVar[bool] = True
 
     public_demand: Demand | None = None
     alpha: float = 0.0
@@ -172,6 +191,11 @@ class Sgd:
     cap_trips: float | None = None
     beta: float | None = None
     derivative_bound: float | None = None
+
+    @property
+    def module(self) -> str:
+        """Which of the two versions of the algorithm it is."""
+        return "sgd" if self.constants == "certified" else "sgd_as_published"
 
     def __post_init__(self) -> None:
         one_of(self.constants, ("certified", "paper"), "constants", GuaranteeError)
@@ -214,6 +238,11 @@ _BY_NAME: dict[str, type[Mechanism]] = {
     "none": Unprotected,
     "sgd": Sgd,
 }
+
+
+def noise_is_on_flows(name: str) -> bool:
+    """Whether the mechanism of this name perturbs shares of links rather than counts of trips."""
+    return name in _BY_NAME and _BY_NAME[name].on_flows
 
 
 def as_mechanism(mechanism: str | Mechanism) -> Mechanism:

@@ -1,33 +1,32 @@
-"""Noise on unit flows, and a policy from noisy flows: the end that `sgd` and `minimiser` share."""
+"""Unit flows as integers on a grid, and a policy from noisy ones: the end that `sgd` and `minimiser` share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from privroute.flows.projection import project
-from privroute.mechanism.steps import Published
+from privroute.mechanism.interface import Published
+from privroute.mechanism.promise import Promise
 from privroute.policy.decomposition import decompose
-from privroute.privacy.noise import add_on_grid
+from privroute.privacy.flow_sensitivity import on_grid_sensitivity
+from privroute.privacy.noise import GRID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from privroute.history.frame import Frame
-    from privroute.mechanism.options import Minimiser, Sgd
-    from privroute.mechanism.promise import Promise
     from privroute.network.network import Network
-    from privroute.privacy.noise import Noise
+    from privroute.study.mechanisms import Minimiser, Sgd
+    from privroute.study.study import Study
 
-__all__ = ["counted", "noisy_flows", "publish_flows", "tilted"]
+__all__ = ["counted", "promise_on_grid", "publish", "tilted"]
 
 _Item = TypeVar("_Item")
-_DRAWN_AT_ONCE = 2**16
 
 
 def counted(items: Iterable[_Item], total: int, name: str, progress: bool) -> Iterator[_Item]:
@@ -40,14 +39,10 @@ def counted(items: Iterable[_Item], total: int, name: str, progress: bool) -> It
         yield from bar.track(items, total=total, description=name)
 
 
-def noisy_flows(flows: NDArray[np.float64], scale: float, noise: Noise, progress: bool) -> NDArray[np.float64]:
-    """Flows + Z, entry by entry, in blocks that together are one Gaussian. docs/proofs/sgd.md, Theorem 2."""
-    values = flows.ravel()
-    noisy = np.empty(values.shape)
-    parts = [slice(first, first + _DRAWN_AT_ONCE) for first in range(0, values.size, _DRAWN_AT_ONCE)]
-    for part in counted(parts, len(parts), "Noise", progress):
-        noisy[part] = add_on_grid(values[part], scale, noise)
-    return noisy.reshape(flows.shape)
+def promise_on_grid(study: Study, moved: float) -> Promise:
+    """Noise for unit flows that one request moves by `moved` at most. docs/proofs/sgd.md, Theorem 2."""
+    entries = len(study.pairs) * study.network.links
+    return Promise.of(study.promised, on_grid_sensitivity(moved, entries), grid=GRID)
 
 
 def tilted(network: Network, noisy: NDArray[np.float64], amount: float) -> NDArray[np.float64]:
@@ -59,15 +54,10 @@ def tilted(network: Network, noisy: NDArray[np.float64], amount: float) -> NDArr
     return noisy - amount * network.free_flow_min / mean if mean > 0 else noisy
 
 
-def publish_flows(
-    network: Network,
-    frame: Frame,
-    options: Sgd | Minimiser,
-    promise: Promise,
-    noisy: NDArray[np.float64],
-    progress: bool,
-) -> Published:
+def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: bool) -> Published:
     """Π(x + Z − tilt σ c/mean(c)) as paths. Post-processing: the projection starts cold, from nothing private."""
     del progress  # a second or two
-    points = tilted(network, noisy, (options.tilt or 0.0) * promise.scale)
-    return Published(decompose(network, frame.pairs, project(network, frame.pairs, points).flows))
+    network, tilt = study.network, cast("Sgd | Minimiser", study.mechanism).tilt or 0.0
+    flows = np.asarray(noisy * np.float64(promise.grid)).reshape(len(study.pairs), network.links)
+    points = tilted(network, flows, tilt * promise.scale)
+    return Published(decompose(network, study.pairs, project(network, study.pairs, points).flows))

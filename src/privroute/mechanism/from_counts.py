@@ -1,0 +1,68 @@
+"""From noisy counts to a demand and a policy: the end that `counts` and `daily` share. Post-processing."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from privroute.flows.optimum import solve_optimum
+from privroute.mechanism.gravity import GravityModel
+from privroute.mechanism.interface import Published
+from privroute.mechanism.nonnegative import nonnegative_counts
+from privroute.network.checks import freeze
+from privroute.network.demand import Demand
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from privroute.network.network import Network
+    from privroute.policy.routing_policy import RoutingPolicy
+    from privroute.study.frame import Frame
+    from privroute.study.mechanisms import Counts, Daily
+    from privroute.study.study import Study
+
+__all__ = ["demand_from_counts", "policy_from_counts", "publish_counts"]
+
+
+def publish_counts(
+    study: Study,
+    noisy: NDArray[np.int64] | NDArray[np.float64],
+    *,
+    scale: float,
+    days: float,
+    progress: bool,
+) -> Published:
+    """Demand and policy of summed noisy counts, as in `demand_from_counts`."""
+    options = cast("Counts | Daily", study.mechanism)
+    demand = demand_from_counts(study.network, study.frame, noisy, options, scale=scale, days=days)
+    policy = policy_from_counts(study.network, demand, options, progress=progress)
+    return Published(policy, demand, freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None)
+
+
+def demand_from_counts(
+    network: Network,
+    frame: Frame,
+    noisy: NDArray[np.int64] | NDArray[np.float64],
+    options: Counts | Daily,
+    *,
+    scale: float,
+    days: float,
+) -> Demand:
+    """Demand of the whole traffic from summed noisy counts: non-negative, per minute, expanded. Post-processing.
+
+    scale : of the noise in the sum
+    days : over which the counts were summed, or the sum of the days' weights
+    """
+    model = GravityModel.of(network, frame.pairs)
+    counts = nonnegative_counts(model, noisy, scale, bins=options.bins, smallest_bin=options.smallest_bin)
+    return Demand.from_observed(frame.pairs, counts / (days * frame.period_min), expansion=frame.expansion)
+
+
+def policy_from_counts(network: Network, demand: Demand, options: Counts | Daily, *, progress: bool) -> RoutingPolicy:
+    """Optimum of a released demand. Post-processing: start, support and stopping depend on that demand only."""
+    solution = solve_optimum(network, demand, gap=options.gap, progress=progress)
+    if solution.status != "converged":
+        warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
+    return solution.policy

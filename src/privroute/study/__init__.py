@@ -1,0 +1,1 @@
+"""What is public and chosen before any trip is read."""

@@ -1,0 +1,384 @@
+"""Which local time belongs to which day of a study: dates, weekdays, the hours of the day, the time zone.
+
+    day k counts the half-open interval [start, end) of local clock time that begins on its date
+
+A period may pass midnight; what follows midnight belongs to the day on which the period began. The length T is that of
+the clock: where clocks are put forward or back within the period, it lasts an hour less or more in truth, and T stays
+what was announced.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import zoneinfo
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from privroute.errors import HistoryError
+from privroute.network.checks import check_period, check_period_of_day, show
+from privroute.study.dates import DayRange, as_date, check_dates, days_between
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["MOST_DAYS", "Calendar", "Clock", "Period", "PeriodOfDay", "time_zone", "utc_offsets"]
+
+Clock = str | dt.time
+PeriodOfDay = str | tuple[Clock, Clock]
+
+MOST_DAYS = 2**22  # with the largest count, sums over the days stay within 62 bits, as the proofs assume
+NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+SECOND_US = 1_000_000
+MINUTE_US = 60 * SECOND_US
+DAY_US = 86_400 * SECOND_US
+EPOCH = dt.date(1970, 1, 1)
+_CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?", re.ASCII)
+_EARLIEST, _LATEST = dt.date(1970, 1, 5), dt.date(9999, 12, 27)  # so that all times are after 1970, and exist
+_HOUR = dt.timedelta(hours=1)
+_AROUND = dt.timedelta(days=3)  # more than any time zone is from UTC, and a period that passes midnight
+_EVERY_DAY = tuple(range(7))
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Some hours of the day.
+
+    minutes : T, its length
+    begins : time of day at which it begins; None where only the length is known
+    """
+
+    minutes: float
+    begins: dt.time | None = None
+
+    @classmethod
+    def of(cls, period: PeriodOfDay) -> Period:
+        """Read start and end: "07:00-08:00" or ("22:00", "02:00"), which passes midnight."""
+        start, end = _period(period)
+        length = end - start if end > start else end - start + DAY_US
+        return cls(length / MINUTE_US, _time(start))
+
+    @property
+    def start_us(self) -> int:
+        """Microseconds after midnight at which it begins; 0 where that is not known."""
+        at = self.begins or dt.time()
+        return (at.hour * 3600 + at.minute * 60 + at.second) * SECOND_US + at.microsecond
+
+    @property
+    def length_us(self) -> int:
+        """Microseconds of local clock time."""
+        return round(self.minutes * MINUTE_US)
+
+    def __str__(self) -> str:
+        if self.begins is None:
+            return f"{self.minutes:g} minutes"
+        end = (self.start_us + self.length_us) % DAY_US
+        return f"{_clock_text(self.begins)}-{_clock_text(_time(end)) if end else '24:00'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Public: days and hours, chosen before anybody looked at the trips.
+
+    days : N, from a public range of dates, never from the days found
+    periods : the hours of the day; one for now
+    dates : the days that count, ascending, N of them; None where they have no dates
+    weekdays : numbers of the weekdays that count, Monday 0; all but where a range of dates was thinned out
+    time_zone : whose wall clock dates and periods mean; None: that of the files
+    """
+
+    days: int
+    periods: tuple[Period, ...] = (Period(60.0),)
+    dates: tuple[dt.date, ...] | None = None
+    weekdays: tuple[int, ...] = _EVERY_DAY
+    time_zone: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.periods) != 1:
+            raise HistoryError(
+                f"periods has {len(self.periods):,} entries; a study has one period for now: make one for each"
+            )
+        check = check_period if self.dates is None else check_period_of_day
+        check(self.period.minutes, error=HistoryError)
+        if not 0 <= self.days <= MOST_DAYS:
+            raise HistoryError(f"there are {self.days:,} days; a history has at most {MOST_DAYS:,}")
+        if self.dates is not None:
+            check_dates(self.dates, self.days)
+        begins, zone = self.period.begins, self.time_zone
+        if begins is not None and (not isinstance(begins, dt.time) or begins.tzinfo):
+            raise HistoryError(f"begins is {show(begins)}; pass a datetime.time without a time zone")
+        if zone is not None and not isinstance(zone, str):
+            raise HistoryError(f"time_zone is {show(zone)}; pass a name like Europe/Zurich")
+
+    @classmethod
+    def of(
+        cls,
+        period: PeriodOfDay,
+        dates: DayRange,
+        weekdays: str | Sequence[str | int] | None = None,
+        tz: str | None = None,
+    ) -> Calendar:
+        """The days of a range, and the hours of a period, as `read_trips` takes them."""
+        days = days_between(dates)
+        hours = Period.of(period)
+        chosen = _weekdays(weekdays)
+        counted = tuple(day for day in days if day.weekday() in chosen)
+        if not counted:
+            raise HistoryError(f"no day from {days[0]} to {days[-1]} is one of the weekdays; widen dates= or weekdays=")
+        if not _EARLIEST <= days[0] <= days[-1] <= _LATEST:
+            raise HistoryError(f"dates are {days[0]} to {days[-1]}; pass days from {_EARLIEST} to {_LATEST}")
+        if tz is not None:
+            time_zone(tz)
+        return cls(len(counted), (hours,), counted, chosen, tz)
+
+    @classmethod
+    def of_days(
+        cls,
+        days: int,
+        period_min: float = 60.0,
+        dates: Iterable[dt.date] | None = None,
+        begins: dt.time | None = None,
+        time_zone: str | None = None,
+    ) -> Calendar:
+        """Days without dates, or with any ascending dates, and a period of this length."""
+        check = check_period if dates is None else check_period_of_day
+        period = Period(check(period_min, error=HistoryError), begins)
+        named = None if dates is None else check_dates(dates, days)
+        return cls(days, (period,), named, time_zone=time_zone)
+
+    @property
+    def period(self) -> Period:
+        """The only period."""
+        return self.periods[0]
+
+    @property
+    def first(self) -> dt.date:
+        """The first day; there are dates."""
+        return (self.dates or ())[0]
+
+    @property
+    def span(self) -> int:
+        """Days from the first to the last, whatever their weekday."""
+        dates = self.dates or ()
+        return (dates[-1] - dates[0]).days + 1
+
+    @property
+    def start_local_us(self) -> int:
+        """When the first day's period begins: microseconds of local clock time since 1970."""
+        return (self.first - EPOCH).days * DAY_US + self.period.start_us
+
+    @property
+    def end_local_us(self) -> int:
+        """A day after the last day's period begins, so not before it ends."""
+        return self.start_local_us + self.span * DAY_US
+
+    @property
+    def around_us(self) -> tuple[int, int]:
+        """An interval that contains every period by days on either side, in local clock time and in UTC."""
+        margin = _AROUND.days * DAY_US
+        return self.start_local_us - margin, self.end_local_us + margin
+
+    def day(self, position: int) -> Calendar:
+        """The calendar of one of the days."""
+        return self.of_dates(None if self.dates is None else self.dates[position : position + 1], days=1)
+
+    def of_dates(self, dates: tuple[dt.date, ...] | None, *, days: int | None = None) -> Calendar:
+        """The same hours on other days."""
+        return replace(self, days=len(dates or ()) if days is None else days, dates=dates)
+
+    def positions(self) -> list[int]:
+        """For each day of the span its position among the dates that count, -1 where it does not count."""
+        place = {date: position for position, date in enumerate(self.dates or ())}
+        return [place.get(self.first + dt.timedelta(days=day), -1) for day in range(self.span)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as in a study file."""
+        period = self.period
+        values: dict[str, Any] = {"days": self.days}
+        if self.dates is not None:
+            values |= {"from": self.dates[0].isoformat(), "to": self.dates[-1].isoformat()}
+            every = self.days == self.span
+            regular = [day for day in days_between((self.dates[0], self.dates[-1])) if day.weekday() in self.weekdays]
+            if tuple(regular) != self.dates:
+                values["dates"] = [day.isoformat() for day in self.dates]
+            elif not every:
+                values["weekdays"] = ",".join(NAMES[day] for day in self.weekdays)
+        if period.begins is None or str(Period.of(str(period))) != str(period) or Period.of(str(period)) != period:
+            values["period_min"] = period.minutes
+            if period.begins is not None:
+                values["begins"] = period.begins.isoformat()
+        else:
+            values["periods"] = [str(period)]
+        if self.time_zone is not None:
+            values["time_zone"] = self.time_zone
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Calendar:
+        """Read `as_dict` back; whatever does not fit is refused."""
+        known = {"days", "from", "to", "dates", "weekdays", "period_min", "begins", "periods", "time_zone"}
+        if not set(values) <= known:
+            raise HistoryError(f"the calendar does not know {', '.join(sorted(set(values) - known)[:3])}")
+        periods = tuple(Period.of(text) for text in values.get("periods", ()))
+        if not periods:
+            begins = values.get("begins")
+            clock = None if begins is None else dt.time.fromisoformat(begins)
+            periods = (Period(check_period(values.get("period_min", 60.0), error=HistoryError), clock),)
+        weekdays = _weekdays(values.get("weekdays"))
+        dates = None
+        if "from" in values:
+            between = days_between((values["from"], values["to"]))
+            dates = tuple(day for day in between if day.weekday() in weekdays)
+            if "dates" in values:
+                dates = tuple(as_date(day, "dates") for day in values["dates"])
+                if not dates or (dates[0], dates[-1]) != (between[0], between[-1]):
+                    raise HistoryError("the dates do not begin and end with from and to")
+        days = values.get("days", 0 if dates is None else len(dates))
+        if isinstance(days, bool) or not isinstance(days, int) or days < 1:
+            raise HistoryError(f"days is {show(days)}; pass a whole number of at least 1")
+        return cls(days, periods, dates, weekdays, values.get("time_zone"))
+
+    def __str__(self) -> str:
+        """For people: mon-fri, 2026-03-02 to 2026-04-30 (44 days), 07:00-08:00, Europe/Berlin."""
+        values = self.as_dict()
+        parts = []
+        if self.dates is not None:
+            days = f"{self.days:,} day{'s' if self.days != 1 else ''}"
+            named = f"{_weekday_words(self.weekdays)}, " if "weekdays" in values else ""
+            parts.append(f"{named}{self.dates[0]} to {self.dates[-1]} ({days})")
+        else:
+            parts.append(f"{self.days:,} day{'s' if self.days != 1 else ''} without dates")
+        parts.append(str(self.period) if self.period.begins is not None else f"{self.period} of each day")
+        parts.append(self.time_zone or ("local time of the data" if self.dates is not None else ""))
+        return ", ".join(part for part in parts if part)
+
+
+def _weekday_words(days: tuple[int, ...]) -> str:
+    first, last = days[0], days[-1]
+    if len(days) > 2 and last - first + 1 == len(days):  # noqa: PLR2004 - two days are listed
+        return f"{NAMES[first]}-{NAMES[last]}"
+    return ",".join(NAMES[day] for day in days)
+
+
+def _time(microseconds: int) -> dt.time:
+    return (dt.datetime.combine(EPOCH, dt.time()) + dt.timedelta(microseconds=microseconds)).time()
+
+
+def _clock_text(at: dt.time) -> str:
+    return at.strftime("%H:%M:%S" if at.second or at.microsecond else "%H:%M")
+
+
+def utc_offsets(days: Calendar, tz: str) -> list[tuple[int, int]]:
+    """(from, offset): the zone's distance from UTC in microseconds, from that instant on, over all of the days.
+
+    The list begins before the first day; where clocks change there is one more entry.
+    """
+    zone = time_zone(tz)
+    first = dt.datetime.combine(days.first, dt.time(), dt.UTC) - _AROUND
+    last = dt.datetime.combine(days.first, dt.time(), dt.UTC) + dt.timedelta(days=days.span) + _AROUND
+    offsets = [(_microseconds(first), _offset(zone, first))]
+    at = first
+    while at < last:
+        after = at + _HOUR
+        if _offset(zone, after) != offsets[-1][1]:
+            offsets.append((_change(zone, at, after), _offset(zone, after)))
+        at = after
+    return offsets
+
+
+def time_zone(tz: object) -> zoneinfo.ZoneInfo:
+    """The time zone of this name, such as Europe/Berlin."""
+    if isinstance(tz, str):
+        try:
+            return zoneinfo.ZoneInfo(tz)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            pass
+    raise HistoryError(f"tz is {show(tz)}; pass the name of a time zone, such as Europe/Berlin or UTC")
+
+
+def _change(zone: zoneinfo.ZoneInfo, before: dt.datetime, after: dt.datetime) -> int:
+    """The second from which the later offset holds."""
+    low, high = 0, int((after - before).total_seconds())
+    old = _offset(zone, before)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _offset(zone, before + dt.timedelta(seconds=middle)) == old:
+            low = middle
+        else:
+            high = middle
+    return _microseconds(before) + high * SECOND_US
+
+
+def _offset(zone: zoneinfo.ZoneInfo, instant: dt.datetime) -> int:
+    offset = instant.astimezone(zone).utcoffset() or dt.timedelta(0)
+    return offset // dt.timedelta(microseconds=1)
+
+
+def _microseconds(instant: dt.datetime) -> int:
+    return (instant - dt.datetime.combine(EPOCH, dt.time(), dt.UTC)) // dt.timedelta(microseconds=1)
+
+
+def _period(period: object) -> tuple[int, int]:
+    """Start and end in microseconds after midnight."""
+    ends = period.split("-") if isinstance(period, str) else period
+    advice = 'pass start and end like ("07:00", "08:00"); ("22:00", "02:00") passes midnight'
+    if not isinstance(ends, tuple | list) or len(ends) != 2:  # noqa: PLR2004 - start and end
+        raise HistoryError(f"period is {show(period)}; {advice}")
+    start, end = (_clock(text) for text in ends)
+    if start is None or end is None or start >= DAY_US:
+        raise HistoryError(f"period is {show(period)}; {advice}")
+    if start == end:
+        raise HistoryError(f'period is {show(period)}, which is empty; a whole day is ("00:00", "24:00")')
+    return start, end
+
+
+def _clock(value: object) -> int | None:
+    if isinstance(value, dt.time):
+        if value.tzinfo is not None:
+            return None
+        seconds = value.hour * 3600 + value.minute * 60 + value.second
+        return seconds * SECOND_US + value.microsecond
+    found = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    at = (hours * 3600 + minutes * 60 + seconds) * SECOND_US
+    return at if at <= DAY_US else None
+
+
+def _weekdays(given: object) -> tuple[int, ...]:
+    """Numbers of weekdays, Monday 0, ascending."""
+    if given is None:
+        return tuple(range(7))
+    parts = given.split(",") if isinstance(given, str) else given
+    chosen: set[int] = set()
+    if isinstance(parts, list | tuple | set | frozenset | range):
+        for part in parts:
+            found = _weekday(part)
+            if not found:
+                chosen.clear()
+                break
+            chosen.update(found)
+    if not chosen:
+        raise HistoryError(f'weekdays is {show(given)}; pass "mon-fri", "mon,wed,sat-sun", or numbers with Monday 0')
+    return tuple(sorted(chosen))
+
+
+def _weekday(part: object) -> list[int]:
+    """The days that a name, a range of names or a number means; none if it means nothing."""
+    if isinstance(part, int) and not isinstance(part, bool):
+        return [part] if 0 <= part < len(NAMES) else []
+    if not isinstance(part, str):
+        return []
+    ends = [_named(name) for name in part.split("-")]
+    if None in ends or len(ends) > 2:  # noqa: PLR2004 - first and last
+        return []
+    first, last = int(ends[0] or 0), int(ends[-1] or 0)
+    return [(first + step) % len(NAMES) for step in range((last - first) % len(NAMES) + 1)]
+
+
+def _named(name: str) -> int | None:
+    word = name.strip().lower()
+    full = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+    found = [number for number, day in enumerate(full) if word in (day, NAMES[number])]
+    return found[0] if found else None
