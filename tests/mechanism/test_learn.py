@@ -19,6 +19,7 @@ import privroute as pr
 from privroute.errors import DemandError, GuaranteeError, HistoryError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.mechanism import counts as counts_module
+from privroute.mechanism import from_counts as from_counts_module
 from privroute.mechanism import learn as learn_module
 from privroute.mechanism.learn import learn_with_noise
 from privroute.policy.travel_time import total_travel_time
@@ -40,10 +41,6 @@ class RecordingNoise:
         self.answer = answer
         self.seen: list[NDArray[np.int64]] = []
         self.scales: list[float] = []
-
-    @property
-    def kind(self) -> Any:
-        return "seeded"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         self.seen.append(values.copy())
@@ -171,7 +168,7 @@ def test_an_optimum_that_does_not_converge_is_not_silent(monkeypatch: pytest.Mon
     def hurried(network: pr.Network, demand: pr.Demand, **options: Any) -> pr.Solution:
         return pr.solve_optimum(network, demand, **(options | {"max_iterations": 1, "gap": 1e-12}))
 
-    monkeypatch.setattr("privroute.mechanism.counts.solve_optimum", hurried)
+    monkeypatch.setattr("privroute.mechanism.from_counts.solve_optimum", hurried)
     with pytest.warns(RuntimeWarning, match="optimum of the released demand: iteration limit"):
         pr.learn(NETWORK, DAYS, PROMISE)
 
@@ -219,7 +216,7 @@ class TestPlantedBugs:
             del progress
             return pr.solve_optimum(network, raw[-1].mean, gap=options.gap).policy
 
-        monkeypatch.setattr(counts_module, "policy_from_counts", policy_from_raw)
+        monkeypatch.setattr(from_counts_module, "policy_from_counts", policy_from_raw)
         with pytest.raises(AssertionError):
             check_isolation(leaky, mechanism, tmp_path)
 
@@ -372,5 +369,5 @@ def test_any_small_history_gives_a_feasible_policy(days: int, mechanism: str, se
     history = pr.DemandHistory(DAYS.pairs, counts, period_min=30, dates=[dt.date(2026, 1, 1 + d) for d in range(days)])
     release = learn_with_noise(NETWORK, history, pr.Guarantee(0.01, 1e-6), mechanism, SeededNoise(seed))
     assert len(release.policy.pairs) == 552
-    assert release.certificate.first_date == "2026-01-01"
+    assert release.certificate.calendar.first == dt.date(2026, 1, 1)
     assert release.certificate.data == "trips"

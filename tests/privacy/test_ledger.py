@@ -16,11 +16,12 @@ import pytest
 
 import privroute as pr
 from privroute.errors import BudgetError, HistoryError, LedgerError
-from privroute.study.contribution import Contribution
 from privroute.privacy import ledger_file
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
 from privroute.privacy.ledger import Ledger, scope_of
 from privroute.privacy.scope import Scope
+from privroute.study.calendar import Period
+from privroute.study.contribution import Contribution
 
 FIRST = dt.date(2026, 3, 2)
 APPROVED = pr.Approval(1.0, 1e-6)
@@ -204,11 +205,11 @@ def test_the_scope_of_a_history_is_its_period_on_its_dates() -> None:
     assert scope(period_min=1440, begins=dt.time(7)) == "2026-03-02T07:00 to 2026-03-04T07:00"
 
 
-def test_a_period_longer_than_a_day_has_no_scope() -> None:
+def test_a_period_longer_than_a_day_has_no_calendar() -> None:
     """Periods of two dates would overlap, and one request would be on two days."""
     frame = pr.DemandHistory(pr.Pairs([0], [1]), [[1]], dates=[FIRST], period_min=1440).frame
     with pytest.raises(HistoryError, match=r"period_min is 1440\.5, and a day has 1,440 minutes"):
-        scope_of(replace(frame, period_min=1440.5))
+        replace(frame.calendar, periods=(Period(1440.5),))
 
 
 class TestOddFiles:

@@ -13,7 +13,7 @@ from tests.statistical.rates import EACH
 from privroute.errors import NoiseError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.privacy.calibration import gaussian_rho
-from privroute.privacy.noise import GRID, LARGEST_VALUE, Noise, OpenDPNoise, add_on_grid
+from privroute.privacy.noise import GRID, LARGEST_VALUE, Noise, OpenDPNoise, on_grid
 
 SOURCES: dict[str, Noise] = {"opendp": OpenDPNoise(), "seeded": SeededNoise(3)}
 DRAWS = 40_000
@@ -113,7 +113,7 @@ class TestGrid:
     def test_noise_on_the_grid_is_normal_with_the_declared_scale(self, source: str) -> None:
         """Kolmogorov and Smirnov's distance to the normal distribution, from which it differs by less than 1e-9."""
         draws, scale = 4000, 0.07
-        noisy = add_on_grid(np.full(draws, 0.25), scale, SOURCES[source])
+        noisy = SOURCES[source].add_integers(on_grid(np.full(draws, 0.25)), scale / GRID) * GRID
         ordered = np.sort((noisy - 0.25) / scale)
         normal = np.array([0.5 * math.erfc(-value / math.sqrt(2)) for value in ordered])
         steps = np.arange(draws + 1) / draws
@@ -121,8 +121,8 @@ class TestGrid:
         assert distance < math.sqrt(math.log(2 / EACH) / (2 * draws)) + 1e-9
 
     def test_what_comes_out_lies_on_the_grid(self) -> None:
-        noisy = add_on_grid(np.random.default_rng(1).random(200), 0.1, OpenDPNoise())
-        assert np.array_equal(noisy / GRID, np.rint(noisy / GRID))
+        flows = np.random.default_rng(1).random(200)
+        assert np.abs(on_grid(flows) * GRID - flows).max() <= GRID / 2
 
     def test_the_map_is_the_same_in_units_of_the_grid(self) -> None:
         """A power of two scales exactly, so a certificate may speak of flows."""
@@ -143,4 +143,4 @@ class TestGrid:
     )
     def test_odd_flows_are_refused_without_showing_them(self, values: Any) -> None:
         with pytest.raises(NoiseError, match="nothing was released"):
-            add_on_grid(values, 1.0, OpenDPNoise())
+            on_grid(values)
