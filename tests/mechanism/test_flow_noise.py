@@ -7,12 +7,11 @@ the scale from the released routes, the flows under the noise from the options b
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.mechanism.flow_cases import CONGESTED, PROMISE, NoNoise, T, braess, pairs_of, roads, sgd
+from tests.mechanism.flow_cases import CONGESTED, PROMISE, NoNoise, T, braess, pairs_of, sgd
 from tests.statistical.rates import EACH
 
 import privroute as pr
@@ -168,21 +167,20 @@ def test_what_the_minimiser_perturbs_is_the_optimum_under_its_ceiling(network: p
     assert np.linalg.norm(found - optimum(1.2)) <= options.tolerance + 1e-8
 
 
-STEEP: dict[str, Any] = {"times": [1.0, 1.0, 1.0], "capacity": 1e-3, "factor": 3.0}
+STEEP = pr.Network([0, 0, 1], [1, 1, 0], pr.Latency.bpr([1.0, 1.2, 1.0], 0.03, 0.15, 4.0), ["a", "b"])
 
 
-@pytest.mark.parametrize("ceiling", [1.1, 8.0])
+@pytest.mark.parametrize("ceiling", [1.5, 8.0])
 def test_on_steep_roads_one_request_moves_sgd_by_no_more_than_declared(ceiling: float) -> None:
-    """Far beyond capacity only the ceiling bounds a gradient, so here one sees whether it is used."""
-    network = roads(**STEEP)
-    options = sgd(network, rate=0.0, cap_trips=40.0, ceiling=ceiling, alpha=200.0)
+    """Far beyond capacity only the ceiling bounds a gradient: without it one request moves thirty times too far."""
+    options = sgd(STEEP, rate=0.0, cap_trips=40.0, ceiling=ceiling, alpha=100.0)
     chance = np.random.default_rng(5)
     for _ in range(20):
         counts = chance.integers(0, 39, (3, 2))
         more = counts.copy()
         more[chance.integers(3), chance.integers(2)] += 1
         drawn = [
-            draw(network, pr.DemandHistory(pairs_of(network), data, period_min=T), PROMISE, options, NoNoise(), None)
+            draw(STEEP, pr.DemandHistory(pairs_of(STEEP), data, period_min=T), PROMISE, options, NoNoise(), None)
             for data in (counts, more)
         ]
         declared = drawn[0].certificate.sensitivity
