@@ -7,6 +7,7 @@ term that is small on the networks searched, is seen only by comparing with the 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,18 @@ class TestRounding:
         found = sgd_sensitivity(bounds, steps, request=0.0, cap=0.0, pairs=1, links=1, tolerance=1.0)
         exact = 2 * math.fsum((1 - 0.1 * 1e-3) ** day for day in range(days))
         assert found >= exact
+
+
+@pytest.mark.parametrize("most", [2, 3, 7, 12, 1000, 2**20])
+def test_the_root_of_a_users_bound_is_never_rounded_down(most: int) -> None:
+    network = curved(0.0)
+    for per_pair in sorted({1, 2, most - 1, most}):
+        kept = pr.Contribution("user", most, per_pair)
+        data = pr.DemandHistory(pairs_of(network), [[0, 0]], contribution=kept)
+        drawn = draw(network, data, pr.Guarantee(1.0, 1e-6, "user"), pr.Counts(), NoNoise(), None)
+        assert drawn.certificate.sensitivity is not None
+        square = Fraction(drawn.certificate.sensitivity) ** 2
+        assert most * per_pair <= square <= most * per_pair * (1 + Fraction(1, 10**15))
 
 
 @pytest.mark.parametrize("most", [2**31 - 1, 2**32 - 1, 2**40 - 1])

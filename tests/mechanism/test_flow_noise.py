@@ -24,6 +24,9 @@ DRAWN_AT_ONCE = 2**16  # of the present code; any other size is tested just as w
 LARGEST_DEVIATION = math.sqrt(2 * math.log(2 / EACH))  # of a normal number
 
 
+STEEP = pr.Network([0, 0, 1], [1, 1, 0], pr.Latency.bpr([1.0, 1.2, 1.0], 0.03, 0.15, 4.0), ["a", "b"])
+
+
 def lanes(count: int) -> tuple[pr.Network, pr.Pairs]:
     """Pairs that have nothing in common: each has two parallel roads of its own."""
     start = np.arange(count)
@@ -108,7 +111,7 @@ def test_the_source_of_noise_is_asked_for_the_scale_of_the_certificate(name: str
 def algorithm_1(
     network: pr.Network, counts: NDArray[np.int64], options: pr.Sgd, expansion: float
 ) -> tuple[NDArray[np.float64], set[str]]:
-    """Algorithm 1 with certified constants in NumPy, for affine latency; and which cut-offs were met on the way."""
+    """Algorithm 1 with certified constants in NumPy; and which cut-offs were met on the way."""
     assert options.public_demand is not None
     assert options.cap_factor is not None
     assert options.cap_trips is not None
@@ -116,7 +119,7 @@ def algorithm_1(
     pairs = pairs_of(network)
     caps = options.cap_factor * options.public_demand.rate_per_min + options.cap_trips * expansion / T
     highest = options.ceiling * network.free_flow_min
-    slope = network.latency.marginal_slope(np.zeros(network.links))
+    slope = network.latency.marginal_slope_bound(network.background_per_min + caps.sum(), highest)
     beta = options.alpha + float(caps @ caps) * slope.max()
     empty = pr.solve_optimum(network, pr.Demand(pairs, np.zeros(len(pairs)))).policy
     labels = network.node_labels
@@ -135,7 +138,7 @@ def algorithm_1(
     return flows, met
 
 
-@pytest.mark.parametrize("network", [CONGESTED, braess()], ids=["congested", "braess"])
+@pytest.mark.parametrize("network", [CONGESTED, braess(), STEEP], ids=["congested", "braess", "steep"])
 @pytest.mark.parametrize("alpha", [0.2, 2.0])
 def test_what_sgd_perturbs_is_made_with_the_caps_and_the_ceiling_of_its_promise(
     network: pr.Network, alpha: float
@@ -165,9 +168,6 @@ def test_what_the_minimiser_perturbs_is_the_optimum_under_its_ceiling(network: p
 
     assert np.linalg.norm(optimum(np.inf) - optimum(1.2)) > 100 * options.tolerance
     assert np.linalg.norm(found - optimum(1.2)) <= options.tolerance + 1e-8
-
-
-STEEP = pr.Network([0, 0, 1], [1, 1, 0], pr.Latency.bpr([1.0, 1.2, 1.0], 0.03, 0.15, 4.0), ["a", "b"])
 
 
 @pytest.mark.parametrize("ceiling", [1.5, 8.0])

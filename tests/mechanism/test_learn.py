@@ -23,6 +23,7 @@ from privroute.mechanism import learn as learn_module
 from privroute.mechanism.learn import learn_with_noise
 from privroute.policy.travel_time import total_travel_time
 from privroute.privacy.calibration import gaussian_epsilon
+from privroute.privacy.noise import OpenDPNoise
 
 SCENARIO = pr.sioux_falls()
 NETWORK = SCENARIO.network
@@ -152,6 +153,14 @@ def test_noise_that_only_calls_itself_opendp_is_not_called_private() -> None:
             return "opendp"
 
     assert not learn_with_noise(NETWORK, DAYS, PROMISE, "counts", Pretender()).certificate.private
+
+
+def test_noise_that_is_derived_from_opendps_is_not_called_private() -> None:
+    class Quieter(OpenDPNoise):
+        def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+            return super().add_integers(values, scale / 1000)
+
+    assert not learn_with_noise(NETWORK, DAYS, PROMISE, "counts", Quieter()).certificate.private
 
 
 def test_a_history_that_computes_its_public_frame_is_refused() -> None:

@@ -103,6 +103,11 @@ def test_unusable_sensitivities_are_refused(sensitivity: float) -> None:
         gaussian_scale(0.1, 1e-6, sensitivity)
 
 
+def test_noise_too_small_for_any_bound_has_no_finite_epsilon() -> None:
+    for scale in (1e-3, 1e-100, 1e-300):
+        assert gaussian_epsilon(scale, 1.0, 1e-6) == math.inf
+
+
 def test_guarantees_beyond_any_noise_are_refused() -> None:
     with pytest.raises(NoiseError, match="choose a larger epsilon"):
         gaussian_scale(1e-13, 1e-14, 1.0)
