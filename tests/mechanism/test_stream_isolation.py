@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.mechanism.stream_cases import DAYS, NETWORK, PROMISE
 
 import privroute as pr
-from privroute.mechanism import stream as stream_module
+from privroute.mechanism.stream_files import StreamFiles
 from privroute.privacy.noise import OpenDPNoise
 
 ANSWER = np.random.default_rng(5).integers(-50, 3000, (3, 552))
@@ -28,7 +28,7 @@ class Recorded:
         def add(_noise: OpenDPNoise, values: NDArray[np.int64], _scale: float) -> NDArray[np.int64]:
             assert values.shape == ANSWER[self.calls].shape
             self.calls += 1
-            return ANSWER[self.calls - 1].copy()
+            return np.asarray(ANSWER[self.calls - 1].copy())
 
         monkeypatch.setattr(OpenDPNoise, "add_integers", add)
 
@@ -91,7 +91,7 @@ def test_swapping_the_raw_days_behind_the_noise_changes_no_byte_of_a_stream(
 def test_a_total_of_the_first_day_beside_what_all_days_share_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, added = stream_module.StreamFiles.begin, pr.Stream.add_day
+    begin, added = StreamFiles.begin, pr.Stream.add_day
     total: list[int] = []
 
     def telling(files: Any, frame: dict[str, Any], *labels: Any) -> None:
@@ -101,7 +101,7 @@ def test_a_total_of_the_first_day_beside_what_all_days_share_is_caught(
         total.append(int(history.counts.sum()))
         return added(stream, history, **options)
 
-    monkeypatch.setattr(stream_module.StreamFiles, "begin", telling)
+    monkeypatch.setattr(StreamFiles, "begin", telling)
     monkeypatch.setattr(pr.Stream, "add_day", add_day)
     with pytest.raises(AssertionError, match=r"stream/stream\.json"):
         check_isolation(tmp_path, pr.Daily(), charged=False, patch=monkeypatch)
