@@ -93,6 +93,13 @@ def test_the_minimiser_declares_what_its_theorem_says(
     assert expected <= found <= expected * (1 + 1e-8)
 
 
+def test_the_day_that_moves_flows_most_decides_also_where_it_is_not_the_last() -> None:
+    bounds = SgdBounds(alpha=1.0, beta=3.0, change=2.0, norm=1.0, cost_rounding=0.0)
+    steps = np.array([0.1, 0.4, 1e-3])
+    s = sgd_sensitivity(bounds, steps, request=0.01, cap=0.0, pairs=1, links=1, tolerance=0.0)
+    assert s == pytest.approx(2.0 * 0.01 * 0.4 * (1 - 1e-3), rel=1e-9)
+
+
 class TestRounding:
     """The terms for numbers of 53 bits, each where it is not hidden behind others."""
 

@@ -170,19 +170,19 @@ def test_a_ledger_that_another_process_makes_meanwhile_is_not_replaced(
 
 def test_a_day_of_a_stream_is_flushed_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a loss of power leaves a named file without its content, for a day that is charged."""
-    events: list[str] = []
-    fsync, replace = os.fsync, Path.replace
+    flushed, right_fsync, right_replace = set(), os.fsync, Path.replace
+    named = {}
 
-    def flushed(handle: int) -> None:
-        events.append("flush")
-        fsync(handle)
+    def fsync(handle: int) -> None:
+        flushed.add(os.fstat(handle).st_ino)
+        right_fsync(handle)
 
-    def named(path: Path, target: Path) -> Path:
-        events.append(target.name)
-        return replace(path, target)
+    def replace(path: Path, target: Path) -> Path:
+        named[target.name] = path.stat().st_ino in flushed
+        return right_replace(path, target)
 
-    monkeypatch.setattr(os, "fsync", flushed)
-    monkeypatch.setattr(Path, "replace", named)
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
     pr.Stream(tmp_path / "stream", NETWORK, pr.Guarantee(1.0, 1e-6)).add_day(history(1))
-    at = events.index("2026-03-02.parquet")
-    assert events[at - 1] == events[at + 1] == "flush"
+    assert named == {"pairs.parquet": True, "stream.json": True, "2026-03-02.parquet": True}
+    assert (tmp_path / "stream").stat().st_ino in flushed
