@@ -48,14 +48,14 @@ def check_isolation(options: Mechanism, folder: Path) -> None:
     network = braess()
     answer = np.rint(np.random.default_rng(5).normal(0.3, 0.4, 12 * 6) / GRID).astype(np.int64)
     folders = []
-    for seed in (1, 2):
-        counts = np.random.default_rng(seed).integers(0, 50, (4, 12))
+    for seed in range(3):  # 0: without any trip
+        counts = np.random.default_rng(seed).integers(0, 50, (4, 12)) * (seed > 0)
         noise = NoNoise(answer)
         release = learn_with_noise(network, history(network, counts), PROMISE, options, noise)
         assert noise.seen == answer.size, "the data were used in more than one noisy query"
         release.save(folder / str(seed), allow_not_private=True)
         folders.append({path.name: path.read_bytes() for path in (folder / str(seed)).iterdir()})
-    assert folders[0] == folders[1]
+    assert folders[0] == folders[1] == folders[2]
 
 
 @pytest.mark.parametrize("name", FLOW_MECHANISMS)
@@ -147,6 +147,9 @@ class TestOptions:
             (lambda: pr.Minimiser(alpha=1.0, tolerance=1.0), "below 1"),
             (lambda: pr.Minimiser(alpha=np.inf), "alpha is inf"),
             (lambda: pr.Minimiser(alpha=1.0, tilt=-1), "tilt is -1"),
+            (lambda: sgd(CONGESTED, ceiling=1.0), "ceiling is 1.0"),
+            (lambda: sgd(CONGESTED, cap_trips=0.5), "cap_trips is 0.5"),
+            (lambda: sgd(CONGESTED, cap_factor=-1.0), "cap_factor is -1.0"),
             (lambda: sgd(CONGESTED, beta=3.0), "beta does not belong"),
             (lambda: sgd(CONGESTED, constants="paper"), "cap_trips does not belong"),
             (lambda: sgd(CONGESTED, constants="best"), "constants is 'best'"),

@@ -24,6 +24,7 @@ from privroute.mechanism import learn as learn_module
 from privroute.mechanism.learn import learn_with_noise
 from privroute.policy.travel_time import total_travel_time
 from privroute.privacy.calibration import gaussian_epsilon
+from privroute.privacy.noise import OpenDPNoise
 
 SCENARIO = pr.sioux_falls()
 NETWORK = SCENARIO.network
@@ -49,8 +50,11 @@ class RecordingNoise:
 
 
 def history_like(seed: int) -> pr.DemandHistory:
-    """Another history with the same public frame."""
+    """Another history with the same public frame; 0: one without any trip, 3: one with empty days and pairs."""
     counts = np.random.default_rng(seed).integers(0, 5000, DAYS.counts.shape)
+    counts[1:4] *= seed != 3
+    counts[:, 100:300] *= seed != 3
+    counts *= seed != 0
     return pr.DemandHistory(DAYS.pairs, counts, period_min=60, dates=DAYS.dates, simulated=True)
 
 
@@ -81,13 +85,13 @@ def check_isolation(learn: Callable[..., pr.Release], mechanism: str, folder: Pa
     shape = DAYS.counts.shape if mechanism == "daily" else DAYS.counts.shape[1:]
     answer = np.random.default_rng(5).integers(-50, 3000, shape).ravel()
     folders = []
-    for seed in (1, 2):
+    for seed in range(4):
         noise = RecordingNoise(answer)
         release = learn(NETWORK, history_like(seed), PROMISE, mechanism, noise)
         assert len(noise.seen) == 1, "the data were used in more than one noisy query"
         release.save(folder / str(seed), allow_not_private=True)
         folders.append({path.name: path.read_bytes() for path in (folder / str(seed)).iterdir()})
-    assert folders[0] == folders[1]
+    assert all(folder == folders[0] for folder in folders)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -149,6 +153,14 @@ def test_noise_that_only_calls_itself_opendp_is_not_called_private() -> None:
             return "opendp"
 
     assert not learn_with_noise(NETWORK, DAYS, PROMISE, "counts", Pretender()).certificate.private
+
+
+def test_noise_that_is_derived_from_opendps_is_not_called_private() -> None:
+    class Quieter(OpenDPNoise):
+        def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+            return super().add_integers(values, scale / 1000)
+
+    assert not learn_with_noise(NETWORK, DAYS, PROMISE, "counts", Quieter()).certificate.private
 
 
 def test_a_history_that_computes_its_public_frame_is_refused() -> None:

@@ -235,6 +235,15 @@ def test_what_cannot_be_a_day_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "stream").exists()
 
 
+def test_a_day_that_computes_its_public_frame_is_refused_before_the_frame_is_written(tmp_path: Path) -> None:
+    class Telling(pr.DemandHistory):
+        pass
+
+    with pytest.raises(HistoryError, match="history is a Telling"):
+        stream_in(tmp_path).add_day(Telling(DAYS.pairs, EACH[0].counts, dates=EACH[0].dates))
+    assert not (tmp_path / "stream").exists()
+
+
 def test_another_guarantee_needs_another_stream(tmp_path: Path) -> None:
     stream_in(tmp_path).add_day(EACH[0])
     with pytest.raises(StreamError, match=r"epsilon is 0\.5 where the stream has 1\.0; use that"):

@@ -28,6 +28,10 @@ APPROVED = pr.Approval(1.0, 1e-6)
 PROMISE = pr.Guarantee(0.1, 1e-6)
 RHO = gaussian_rho(gaussian_scale(0.1, 1e-6, 1.0), 1.0)
 PROCESSES, CHARGES = 8, 200
+COPY_OF_THE_FIRST = (
+    "UPDATE charge SET (dataset, at, mechanism, epsilon, delta, rho, scope, digest) = (SELECT dataset, at, mechanism, "
+    "epsilon, delta, rho, scope, digest FROM charge WHERE entry = 1) WHERE entry = 2"
+)
 
 
 def days(first: int, last: int) -> Scope:
@@ -271,6 +275,7 @@ class TestOddFiles:
             ("UPDATE charge SET rho = 'x' WHERE entry = 1", "entry 1 of the ledger"),
             ("UPDATE charge SET rho = x'00' WHERE entry = 1", "cannot be read"),
             ("UPDATE charge SET dataset = 'other' WHERE entry = 3", "entry 3 of the ledger"),
+            (COPY_OF_THE_FIRST, "entry 2 of the ledger was changed"),
             ("DELETE FROM charge WHERE entry = 2", "entry 2 of the ledger was changed or lost"),
             ("DELETE FROM charge WHERE entry = 3", "entries after 2 of the ledger were lost"),
             ("DELETE FROM charge", "entries after 0 of the ledger were lost"),

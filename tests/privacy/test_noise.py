@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.history.held import everything
 from tests.statistical.rates import EACH
 
 from privroute.errors import NoiseError
@@ -104,6 +105,21 @@ def test_odd_values_are_refused_without_showing_them(values: Any) -> None:
 def test_odd_scales_are_refused(scale: Any) -> None:
     with pytest.raises(NoiseError, match="positive and finite"):
         OpenDPNoise().add_integers(np.zeros(3, np.int64), scale)
+
+
+def test_an_error_of_opendp_is_refused_without_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text may quote a value."""
+
+    def failing(_scale: float) -> Any:
+        def measurement(values: list[int]) -> list[int]:
+            raise ValueError(f"cannot cast {values}")
+
+        return measurement
+
+    monkeypatch.setattr("privroute.privacy.noise.gaussian_on_integers", failing)
+    with pytest.raises(NoiseError, match="could not draw the noise") as refused:
+        OpenDPNoise().add_integers(np.array([20_261_102]), 1.0)
+    assert "20261102" not in everything(refused.value)
 
 
 class TestGrid:
