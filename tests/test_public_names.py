@@ -62,6 +62,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "Sgd",
         "Solution",
         "Stream",
+        "Study",
         "TravelTimes",
         "decompose",
         "demand_from_matrix",

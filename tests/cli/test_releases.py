@@ -207,7 +207,7 @@ def test_a_damaged_release_is_one_line(release: Path, tmp_path: Path, command: t
     manifest["certificate"]["epsilon"] = -5.0
     shutil.copy(release / "routes.parquet", damaged)
     (damaged / "release.json").write_text(json.dumps(manifest))
-    assert "epsilon is not a number above 0" in refused(name, damaged, *rest)
+    assert "epsilon contradicts its study" in refused(name, damaged, *rest)
     assert "is not a release" in refused(name, tmp_path / "missing", *rest)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import privroute as pr
-from privroute.mechanism.interface import implementation
 from privroute.mechanism.learn import Announcement
+from privroute.mechanism.registry import implementation
 from privroute.study.mechanisms import Mechanism
 
 PROMISE = pr.Guarantee(epsilon=1.0, delta=1e-6)

@@ -30,8 +30,8 @@ from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.projection import project_in_place as right_projection
 from privroute.mechanism import from_flows as from_flows_module
 from privroute.mechanism import sgd as sgd_module
-from privroute.mechanism.interface import implementation
 from privroute.mechanism.learn import learn_with_noise
+from privroute.mechanism.registry import implementation
 from privroute.mechanism.sgd import iterates, public_caps, public_start
 from privroute.privacy.noise import GRID
 from privroute.study.mechanisms import Mechanism

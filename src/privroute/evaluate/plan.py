@@ -17,8 +17,8 @@ from privroute.errors import InputError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline, Comparison, policies_without_data
 from privroute.history.simulate import simulate_days
-from privroute.mechanism.interface import implementation
 from privroute.mechanism.learn import learn_with_noise
+from privroute.mechanism.registry import implementation
 from privroute.network.checks import check_period_of_day
 from privroute.network.demand import Demand
 from privroute.study.calendar import Calendar

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.evaluate.seeded_noise import SeededNoise
-from privroute.mechanism.interface import implementation
+from privroute.mechanism.registry import implementation
 from privroute.study.study import Study
 
 if TYPE_CHECKING:

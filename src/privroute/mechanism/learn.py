@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDel
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism.from_flows import counted
-from privroute.mechanism.interface import implementation
+from privroute.mechanism.registry import implementation
 from privroute.network.network import Network
 from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
@@ -111,6 +111,8 @@ class Announcement:
     """What a release will be, fixed from public data alone, while no history is open.
 
     study : what it is about; noise : where its noise will come from; ledger : what it will be charged to
+    promise : sensitivity and noise; None for the mechanism "none"
+    certificate : what the release will say of itself, but for the ledger's entry
 
     Making one refuses what the proofs exclude and what the ledger would not grant now.
     """
@@ -122,19 +124,10 @@ class Announcement:
         chosen = study.mechanism
         if isinstance(chosen, Daily) and chosen.window is not None and chosen.window > study.frame.days:
             raise GuaranteeError(f"window is {chosen.window:,} days where the history has {study.frame.days:,}")
+        self.promise: Promise | None = None if chosen.name == "none" else implementation(chosen).promise(study)
+        self.certificate = certify(study, self._noise, self.promise)
         if ledger is not None:
             check_charge(ledger, study, self.certificate)
-
-    @cached_property
-    def promise(self) -> Promise | None:
-        """Sensitivity and noise; None for the mechanism "none"."""
-        chosen = self.study.mechanism
-        return None if chosen.name == "none" else implementation(chosen).promise(self.study)
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """What the release will say of itself, but for the ledger's entry."""
-        return certify(self.study, self._noise, self.promise)
 
     def release(self, history: DemandHistory, *, progress: bool = False) -> Release:
         """Charge, draw, publish."""

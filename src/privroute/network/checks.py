@@ -50,8 +50,8 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 class Remade:
     """Base of frozen dataclasses whose copies and pickles are made by `__init__`, so checked and read-only again.
 
-    Every field but those with init=False has the name of an argument of `__init__`. Without this, pickle and copy.deepcopy fill the fields with
-    arrays that can be written to, and the compiled core trusts what was checked.
+    Every field but those with init=False has the name of an argument of `__init__`. Without this, pickle and
+    copy.deepcopy fill the fields with arrays that can be written to, and the compiled core trusts what was checked.
     """
 
     __slots__ = ()
