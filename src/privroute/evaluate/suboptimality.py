@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.demand.gravity import gravity_demand
 from privroute.flows.optimum import solve_optimum
-from privroute.mechanism.gravity import gravity_demand
 from privroute.network.demand import Demand
 from privroute.network.pairs import free_flow_minutes
 from privroute.policy.travel_time import total_travel_time

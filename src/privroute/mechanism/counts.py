@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.demand.gravity import GravityModel
+from privroute.demand.nonnegative import nonnegative_counts
 from privroute.flows.optimum import solve_optimum
-from privroute.mechanism.gravity import GravityModel
-from privroute.mechanism.nonnegative import nonnegative_counts
 from privroute.mechanism.promise import Promise
 from privroute.mechanism.steps import Published, Steps
 from privroute.network.checks import freeze
