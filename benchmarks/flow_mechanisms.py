@@ -75,11 +75,11 @@ def levels_of(
     """Median percent at each level; the optimum itself is solved once, since only the noise differs."""
     steps, frame = steps_of(options), history.frame
     promises = {level: steps.promise(network, frame, pr.Guarantee(*level), options) for level in LEVELS}
-    exact = steps.perturb(network, history, options, promises[LEVELS[0]], ExactNoise(), False)
+    exact = steps.perturb(network, history, options, promises[LEVELS[0]], ExactNoise(), None)
     rows = {}
     for level, promise in promises.items():
-        draws = (noisy_flows(exact, promise.scale, SeededNoise(seed), progress=False) for seed in seeds)
-        policies = (steps.publish(network, frame, options, promise, noisy, False).policy for noisy in draws)
+        draws = (noisy_flows(exact, promise.scale, SeededNoise(seed)) for seed in seeds)
+        policies = (steps.publish(network, frame, options, promise, noisy, None).policy for noisy in draws)
         rows[level] = float(np.median([baseline.percent(policy) for policy in policies]))
     return rows
 

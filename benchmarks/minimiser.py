@@ -42,9 +42,9 @@ def main() -> None:
     promise = minimiser_promise(network, history.frame, PROMISE, chosen)
     flows = optimum_of_mean(network, history, chosen)
     lap("solve")
-    noisy = noisy_flows(flows, promise.scale, OpenDPNoise(), progress=False)
+    noisy = noisy_flows(flows, promise.scale, OpenDPNoise())
     lap("noise")
-    policy = publish_flows(network, history.frame, chosen, promise, noisy, progress=False).policy
+    policy = publish_flows(network, history.frame, chosen, promise, noisy).policy
     lap("publish")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     with tempfile.TemporaryDirectory() as folder:  # and once more through the front door, to the written release

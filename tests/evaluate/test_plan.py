@@ -50,9 +50,9 @@ def test_more_privacy_costs_more_and_no_noise_costs_least() -> None:
 
 
 def test_the_same_seed_gives_the_same_plan_and_progress_counts_every_policy() -> None:
-    seen: list[tuple[int, int]] = []
-    first = made(progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(done, 9) for done in range(1, 10)]
+    seen: list[tuple[str, float]] = []
+    first = made(progress=lambda phase, share: seen.append((phase, share)))
+    assert seen == [("Learning from simulated days", done / 9) for done in range(1, 10)]
     assert made() == first
     assert made(seed=5) != first
 

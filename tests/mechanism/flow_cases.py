@@ -73,4 +73,4 @@ def perturbed(network: pr.Network, counts: Any, options: Mechanism) -> tuple[NDA
     """What gets noise, as the noise sees it, and its declared sensitivity."""
     data, steps = history(network, counts), steps_of(options)
     promise = steps.promise(network, data.frame, PROMISE, options)
-    return steps.perturb(network, data, options, promise, NoNoise(), False), promise.sensitivity
+    return steps.perturb(network, data, options, promise, NoNoise(), None), promise.sensitivity

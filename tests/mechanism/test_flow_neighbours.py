@@ -119,7 +119,7 @@ class TestSensitivity:
             ]
             steps = steps_of(options)
             promise = steps.promise(TIGHT, data[0].frame, PROMISE, options)
-            one, two = (steps.perturb(TIGHT, each, options, promise, NoNoise(), False) for each in data)
+            one, two = (steps.perturb(TIGHT, each, options, promise, NoNoise(), None) for each in data)
             moved.append(float(np.linalg.norm(two - one)))
             assert moved[-1] <= promise.sensitivity
         assert moved[1] == pytest.approx(10 * moved[0], rel=0.05)

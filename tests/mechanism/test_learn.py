@@ -215,7 +215,7 @@ class TestPlantedBugs:
             raw.append(history)
             return learn_with_noise(network, history, *rest)
 
-        def policy_from_raw(network: pr.Network, _demand: pr.Demand, options: Any, *, progress: bool) -> Any:
+        def policy_from_raw(network: pr.Network, _demand: pr.Demand, options: Any, *, progress: object) -> Any:
             del progress
             return pr.solve_optimum(network, raw[-1].mean, gap=options.gap).policy
 

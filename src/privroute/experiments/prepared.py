@@ -49,7 +49,7 @@ class Prepared:
         self.network, self.frame, self.mechanism = network, history.frame, mechanism
         self._steps = steps_of(mechanism)
         promise = self._steps.promise(network, self.frame, any_guarantee, mechanism)
-        self.exact: NDArray[Any] = self._steps.perturb(network, history, mechanism, promise, _NoNoise(), False)
+        self.exact: NDArray[Any] = self._steps.perturb(network, history, mechanism, promise, _NoNoise(), None)
 
     def scale(self, guarantee: Guarantee) -> float:
         """Standard deviation of the noise on each entry."""
@@ -62,5 +62,5 @@ class Prepared:
         if self.exact.dtype.kind == "i":
             noisy: NDArray[Any] = noise.add_integers(self.exact.ravel(), promise.scale).reshape(self.exact.shape)
         else:
-            noisy = noisy_flows(self.exact, promise.scale, noise, progress=False)
-        return self._steps.publish(self.network, self.frame, self.mechanism, promise, noisy, False).policy
+            noisy = noisy_flows(self.exact, promise.scale, noise)
+        return self._steps.publish(self.network, self.frame, self.mechanism, promise, noisy, None).policy

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.privacy.noise import Noise
+    from privroute.progress import Progress
     from privroute.release.guarantee import Guarantee
 
 __all__ = ["COUNTS", "DAILY", "day_weights", "demand_from_counts", "noisy_days", "noisy_total", "policy_from_counts"]
@@ -45,7 +46,7 @@ def counts_promise(network: Network, frame: Frame, guarantee: Guarantee, options
 
 
 def noisy_total(
-    network: Network, history: DemandHistory, options: Counts, promise: Promise, noise: Noise, progress: bool
+    network: Network, history: DemandHistory, options: Counts, promise: Promise, noise: Noise, progress: Progress | None
 ) -> NDArray[np.int64]:
     """Σ_days counts + discrete Gaussian: (pairs,) integers. docs/proofs/counts.md, Theorem 1."""
     del network, options, progress
@@ -53,7 +54,7 @@ def noisy_total(
 
 
 def noisy_days(
-    network: Network, history: DemandHistory, options: Daily, promise: Promise, noise: Noise, progress: bool
+    network: Network, history: DemandHistory, options: Daily, promise: Promise, noise: Noise, progress: Progress | None
 ) -> NDArray[np.int64]:
     """Each day's counts + its own discrete Gaussian: (days, pairs) integers. docs/proofs/daily.md, Theorem 1.
 
@@ -64,14 +65,24 @@ def noisy_days(
 
 
 def publish_total(
-    network: Network, frame: Frame, options: Counts, promise: Promise, noisy: NDArray[np.int64], progress: bool
+    network: Network,
+    frame: Frame,
+    options: Counts,
+    promise: Promise,
+    noisy: NDArray[np.int64],
+    progress: Progress | None,
 ) -> Published:
     """Policy and demand of the noisy sum over all days."""
     return _publish(network, frame, options, noisy, scale=promise.scale, days=frame.days, progress=progress)
 
 
 def publish_days(
-    network: Network, frame: Frame, options: Daily, promise: Promise, noisy: NDArray[np.int64], progress: bool
+    network: Network,
+    frame: Frame,
+    options: Daily,
+    promise: Promise,
+    noisy: NDArray[np.int64],
+    progress: Progress | None,
 ) -> Published:
     """Policy and demand of the noisy days, summed without clipping, so that their noise averages out."""
     weights = day_weights(frame, options)
@@ -109,7 +120,7 @@ def _publish(
     *,
     scale: float,
     days: float,
-    progress: bool,
+    progress: Progress | None,
 ) -> Published:
     demand = demand_from_counts(network, frame, noisy, options, scale=scale, days=days)
     policy = policy_from_counts(network, demand, options, progress=progress)
@@ -135,7 +146,9 @@ def demand_from_counts(
     return Demand.from_observed(frame.pairs, counts / (days * frame.period_min), expansion=frame.expansion)
 
 
-def policy_from_counts(network: Network, demand: Demand, options: Counts | Daily, *, progress: bool) -> RoutingPolicy:
+def policy_from_counts(
+    network: Network, demand: Demand, options: Counts | Daily, *, progress: Progress | None
+) -> RoutingPolicy:
     """Optimum of a released demand. Post-processing: start, support and stopping depend on that demand only."""
     solution = solve_optimum(network, demand, gap=options.gap, progress=progress)
     if solution.status != "converged":

@@ -28,6 +28,7 @@ from privroute.network.network import Network
 from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.privacy.sensitivity import check_unit
+from privroute.progress import check_progress
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.guarantee import Guarantee, delta_caveat
 from privroute.release.release import Release
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from privroute.history.frame import Frame
     from privroute.mechanism.promise import Promise
     from privroute.mechanism.steps import Steps
+    from privroute.progress import Progress
 
 __all__ = [
     "Drawn",
@@ -86,7 +88,7 @@ def learn(
     mechanism: str | Mechanism = "counts",
     *,
     ledger: Ledger | None = None,
-    progress: bool = False,
+    progress: Progress | None = None,
 ) -> Release:
     """Learn a routing policy from a history and release it under a guarantee.
 
@@ -95,6 +97,8 @@ def learn(
         privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
 
     ledger : the data set's account; the release is charged to it before its noise is drawn, or refused
+    progress : called with the phase and the share done. In the private phase that is k of a public K; afterwards it has
+        the gap of the solver, which sees noisy values only
 
     The noise is OpenDP's, from the system's entropy: two calls give two different releases, and each of them spends
     the guarantee anew. A delta above 1e-3 is warned of: the release will not be called private.
@@ -118,10 +122,11 @@ def learn_with_noise(
     noise: Noise,
     *,
     ledger: Ledger | None = None,
-    progress: bool = False,
+    progress: Progress | None = None,
 ) -> Release:
     """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
     chosen = as_mechanism(mechanism)
+    check_progress(progress)
     _check(network, history, guarantee, chosen)
     if isinstance(chosen, Unprotected):
         certificate = certify(history.frame, chosen, None, None)
@@ -152,7 +157,7 @@ def draw(
     noise: Noise,
     ledger: Ledger | None,
     *,
-    progress: bool = False,
+    progress: Progress | None = None,
 ) -> Drawn:
     """The private phase: promise, charge, noise, in this order."""
     _check(network, history, guarantee, chosen)

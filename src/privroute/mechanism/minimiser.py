@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from privroute.mechanism.options import Minimiser
     from privroute.network.network import Network
     from privroute.privacy.noise import Noise
+    from privroute.progress import Progress
     from privroute.release.guarantee import Guarantee
 
 __all__ = ["MINIMISER", "noisy_minimiser", "optimum_of_mean", "public_cap"]
@@ -88,7 +89,12 @@ def optimum_of_mean(network: Network, history: DemandHistory, options: Minimiser
 
 
 def noisy_minimiser(
-    network: Network, history: DemandHistory, options: Minimiser, promise: Promise, noise: Noise, progress: bool
+    network: Network,
+    history: DemandHistory,
+    options: Minimiser,
+    promise: Promise,
+    noise: Noise,
+    progress: Progress | None,
 ) -> NDArray[np.float64]:
     """x* + Z, (pairs, links). The private phase; while it solves there is no progress to show."""
     return noisy_flows(optimum_of_mean(network, history, options), promise.scale, noise, progress)

@@ -17,7 +17,7 @@ from privroute.errors import GuaranteeError
 from privroute.flows.optimum import solve_optimum
 from privroute.flows.projection import project_in_place, smallest_tolerance
 from privroute.flows.unit_flows import step_in_place, unit_flows_of
-from privroute.mechanism.noisy_flows import counted, noisy_flows, publish_flows
+from privroute.mechanism.noisy_flows import noisy_flows, publish_flows
 from privroute.mechanism.promise import Promise
 from privroute.mechanism.steps import Steps
 from privroute.mechanism.theory import classical_gaussian_scale, step_sizes
@@ -31,6 +31,7 @@ from privroute.privacy.flow_sensitivity import (
     sgd_sensitivity,
 )
 from privroute.privacy.noise import GRID
+from privroute.progress import each_told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from privroute.network.network import Network
     from privroute.network.pairs import Pairs
     from privroute.privacy.noise import Noise
+    from privroute.progress import Progress
     from privroute.release.guarantee import Guarantee
 
 __all__ = ["SGD", "SGD_AS_PUBLISHED", "iterates", "noisy_last_iterate", "public_caps", "public_start"]
@@ -115,7 +117,7 @@ def certified_promise(network: Network, frame: Frame, guarantee: Guarantee, opti
 
 
 def noisy_last_iterate(
-    network: Network, history: DemandHistory, options: Sgd, promise: Promise, noise: Noise, progress: bool
+    network: Network, history: DemandHistory, options: Sgd, promise: Promise, noise: Noise, progress: Progress | None
 ) -> NDArray[np.float64]:
     """Algorithm 1 with certified constants: x_N + Z, (pairs, links). The private phase."""
     frame = history.frame
@@ -172,7 +174,7 @@ def broken_assumptions(network: Network, frame: Frame, guarantee: Guarantee, opt
 
 
 def published_last_iterate(
-    network: Network, history: DemandHistory, options: Sgd, promise: Promise, noise: Noise, progress: bool
+    network: Network, history: DemandHistory, options: Sgd, promise: Promise, noise: Noise, progress: Progress | None
 ) -> NDArray[np.float64]:
     """Algorithm 1 as published: nothing is clipped, nothing cut off."""
     frame = history.frame
@@ -190,7 +192,7 @@ def _last_with_noise(
     options: Sgd,
     promise: Promise,
     noise: Noise,
-    progress: bool,
+    progress: Progress | None,
 ) -> NDArray[np.float64]:
     flows = public_start(network, history.pairs, options)
     days = iterates(
@@ -203,7 +205,7 @@ def _last_with_noise(
         ceiling=ceiling,
         tolerance=options.tolerance,
     )
-    for last in counted(days, len(steps), "Days", progress):
+    for last in each_told(days, len(steps), "Learning from the days", progress):
         flows = last
     return noisy_flows(flows, promise.scale, noise, progress)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.privacy.noise import Noise
+    from privroute.progress import Progress
     from privroute.release.guarantee import Guarantee
 
 __all__ = ["Published", "Steps"]
@@ -47,5 +48,5 @@ class Steps:
     """
 
     promise: Callable[[Network, Frame, Guarantee, Any], Promise]
-    perturb: Callable[[Network, DemandHistory, Any, Promise, Noise, bool], NDArray[Any]]
-    publish: Callable[[Network, Frame, Any, Promise, NDArray[Any], bool], Published]
+    perturb: Callable[[Network, DemandHistory, Any, Promise, Noise, Progress | None], NDArray[Any]]
+    publish: Callable[[Network, Frame, Any, Promise, NDArray[Any], Progress | None], Published]

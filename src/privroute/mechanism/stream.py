@@ -26,11 +26,14 @@ from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.privacy.ledger import Ledger, note_written
 from privroute.privacy.noise import OpenDPNoise
+from privroute.progress import check_progress
 from privroute.release.guarantee import Guarantee
 from privroute.release.release import Release
 
 if TYPE_CHECKING:
     import os
+
+    from privroute.progress import Progress
 
 __all__ = ["Stream"]
 
@@ -88,12 +91,16 @@ class Stream:
         self._check_days(frame, roads)
         self._check_known(frame, roads)
 
-    def add_day(self, history: DemandHistory, *, network: Network | None = None, progress: bool = False) -> Release:
+    def add_day(
+        self, history: DemandHistory, *, network: Network | None = None, progress: Progress | None = None
+    ) -> Release:
         """Charge, perturb and keep one day, and make a policy of the days so far.
 
         history : PRIVATE, of one day with its date, which the stream does not have yet
         network : the public network from this day on, where roads were closed or opened
+        progress : called while the policy is made of the noisy days
         """
+        check_progress(progress)
         if type(history) is not DemandHistory:
             raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
         roads = self.network if network is None else _network(network)
@@ -118,7 +125,7 @@ class Stream:
         self.network = roads
         return self._publish(frame, progress)
 
-    def release(self, *, progress: bool = False) -> Release:
+    def release(self, *, progress: Progress | None = None) -> Release:
         """The policy of the days so far, made anew from their noisy counts: no trip is read and nothing is charged."""
         shared = self._files.frame()
         if shared is None or not self._files.dates():
@@ -130,7 +137,7 @@ class Stream:
             raise StreamError(f"{self._files.folder}: what its days share was changed; restore it") from None
         return self._publish(frame, progress)
 
-    def _publish(self, frame: Frame, progress: bool) -> Release:
+    def _publish(self, frame: Frame, progress: Progress | None) -> Release:
         """Post-processing: noisy days and public data only."""
         options = self.mechanism
         dates = self._files.dates()[-(options.window or 0) :]
