@@ -256,13 +256,14 @@ def _frame(shared: dict[str, Any], pairs: Pairs) -> Frame:
 
 
 def _labels(network: Network, pairs: Pairs) -> tuple[list[str], list[str]]:
-    labels = [str(label) for label in network.node_labels]
-    return [labels[node] for node in pairs.origin], [labels[node] for node in pairs.destination]
+    labels = np.array([str(label) for label in network.node_labels], dtype=object)
+    return labels[pairs.origin].tolist(), labels[pairs.destination].tolist()
 
 
 def _pairs(network: Network, origins: list[str], destinations: list[str]) -> Pairs:
-    node = {str(label): position for position, label in enumerate(network.node_labels)}
-    missing = next((label for label in [*origins, *destinations] if label not in node), None)
-    if missing is not None:
-        raise StreamError(f"the network has no node {show(missing)}, which the pairs of the stream need")
-    return Pairs([node[label] for label in origins], [node[label] for label in destinations])
+    ends = [network.node_indices(labels) for labels in (origins, destinations)]
+    for labels, nodes in zip((origins, destinations), ends, strict=True):
+        if (nodes < 0).any():
+            missing = show(labels[int(np.argmin(nodes))])
+            raise StreamError(f"the network has no node {missing}, which the pairs of the stream need")
+    return Pairs(*ends)
