@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privroute.release.certificate import NoiseKind
 
 LEVELS = ((0.1, 0.1), (1.0, 1e-6), (0.1, 1e-6))
 ALPHAS = tuple(hourly / 60 for hourly in (100, 200, 400, 800, 1600, 3200))  # hourly units, as in the paper
@@ -35,11 +34,6 @@ PERIOD_MIN = 60
 
 class ExactNoise:
     """Adds nothing: what is released before the noise, for the price of privacy. Never private."""
-
-    @property
-    def kind(self) -> NoiseKind:
-        """What a certificate would say."""
-        return "none"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Return the values."""

@@ -23,10 +23,6 @@ class NoNoise:
         self.answer = answer
         self.seen = 0
 
-    @property
-    def kind(self) -> Any:
-        return "seeded"
-
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         del scale
         first, self.seen = self.seen, self.seen + values.size

@@ -23,6 +23,7 @@ from privroute.mechanism import learn as learn_module
 from privroute.mechanism.learn import learn_with_noise
 from privroute.policy.travel_time import total_travel_time
 from privroute.privacy.calibration import gaussian_epsilon
+from privroute.privacy.noise import OpenDPNoise
 
 SCENARIO = pr.sioux_falls()
 NETWORK = SCENARIO.network
@@ -40,10 +41,6 @@ class RecordingNoise:
         self.answer = answer
         self.seen: list[NDArray[np.int64]] = []
         self.scales: list[float] = []
-
-    @property
-    def kind(self) -> Any:
-        return "seeded"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         self.seen.append(values.copy())
@@ -147,11 +144,20 @@ def check_fresh_noise(learn: Callable[..., pr.Release]) -> None:
 
 def test_noise_that_only_calls_itself_opendp_is_not_called_private() -> None:
     class Pretender(RecordingNoise):
-        @property
-        def kind(self) -> Any:
-            return "opendp"
+        kind = "opendp"
 
-    assert not learn_with_noise(NETWORK, DAYS, PROMISE, "counts", Pretender()).certificate.private
+        @property  # type: ignore[misc]
+        def __class__(self) -> Any:
+            return OpenDPNoise
+
+    class Changed(OpenDPNoise):
+        pass
+
+    for noise in (Pretender(), Changed()):
+        assert isinstance(noise, OpenDPNoise)
+        certificate = learn_with_noise(NETWORK, DAYS, PROMISE, "counts", noise).certificate
+        assert not certificate.private
+        assert certificate.noise == "seeded"
 
 
 def test_a_history_that_computes_its_public_frame_is_refused() -> None:

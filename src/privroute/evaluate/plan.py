@@ -208,7 +208,7 @@ def plan(
         ),
         without_noise=tuple(unprotected),
         without_data=tuple(
-            Comparison(name, baseline.percent(policy), uses_data=False)
+            Comparison(name, baseline.percent(policy))
             for name, policy in policies_without_data(network, prior).items()
             if not (prior_is_gravity and "gravity" in name)
         ),

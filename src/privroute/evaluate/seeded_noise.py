@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privroute.release.certificate import NoiseKind
-
 __all__ = ["SeededNoise"]
 
 _LARGEST_TABLE = 1e6  # scales above this are drawn as rounded normal numbers, which differ from it by 1e-12
@@ -22,11 +20,6 @@ class SeededNoise:
 
     def __init__(self, seed: int) -> None:
         self._generator = np.random.default_rng(seed)
-
-    @property
-    def kind(self) -> NoiseKind:
-        """What the certificate says of it."""
-        return "seeded"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Return values + Z with P[Z = z] ∝ exp(−z² / (2 scale²)), by its table of probabilities."""

@@ -57,11 +57,10 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A row of a comparison: what was done, what it costs, and whether it used data."""
+    """A row of a comparison: what was done and what it costs."""
 
     name: str
     percent: float
-    uses_data: bool
 
 
 def free_flow_policy(network: Network, pairs: Pairs) -> RoutingPolicy:

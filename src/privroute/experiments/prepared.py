@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from privroute.mechanism.options import Mechanism
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
-    from privroute.release.certificate import NoiseKind
     from privroute.release.guarantee import Guarantee
 
 __all__ = ["Prepared"]
@@ -28,11 +27,6 @@ __all__ = ["Prepared"]
 
 class _NoNoise:
     """Leaves values as they are, so that the private phase can be had without its noise."""
-
-    @property
-    def kind(self) -> NoiseKind:
-        """As for everything that OpenDP did not draw."""
-        return "seeded"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """A copy of the values."""

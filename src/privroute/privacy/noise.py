@@ -19,8 +19,6 @@ from privroute.errors import NoiseError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privroute.release.certificate import NoiseKind
-
 __all__ = ["GRID", "LARGEST_VALUE", "Noise", "OpenDPNoise", "add_on_grid"]
 
 dp.enable_features("contrib")
@@ -38,11 +36,6 @@ _LARGEST_FLOAT = 2.0**20
 class Noise(Protocol):
     """What a mechanism needs of a source of noise."""
 
-    @property
-    def kind(self) -> NoiseKind:
-        """What the certificate says of it."""
-        ...
-
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Return values + Z with Z_i independent discrete Gaussian: P[Z_i = z] ∝ exp(−z² / (2 scale²))."""
         ...
@@ -52,11 +45,6 @@ class OpenDPNoise:
     """Noise from OpenDP. It has no seed and no state: nobody can repeat or predict a draw."""
 
     __slots__ = ()
-
-    @property
-    def kind(self) -> NoiseKind:
-        """Only this kind is private."""
-        return "opendp"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Return values + discrete Gaussian noise; the measurement is the one whose map `calibration` reads."""
