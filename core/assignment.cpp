@@ -82,8 +82,7 @@ public:
           solver_(reduction_, traffic(), problem.demand, threads_) {}
 
     Assignment solve(const PolicyView& earlier) {
-        result_.unreachable_pair = solver_.start(problem_.network.links(), earlier);
-        if (result_.unreachable_pair >= 0) return std::move(result_);
+        solver_.start(problem_.network.links(), earlier);
         // The certificate is computed from the policy, with its own rounding: if it misses the goal, aim lower.
         double goal = options_.gap;
         for (int attempt = 0; attempt < 4; ++attempt, goal *= 0.3) {

@@ -95,7 +95,6 @@ nb::dict assign_py(const Array<Node>& tail, const Array<Node>& head, const Array
     report["seconds"] = give(std::move(report_seconds));
     nb::dict out;
     out["status"] = name(result.status);
-    out["unreachable_pair"] = result.unreachable_pair;
     out["iterations"] = result.iterations;
     out["relative_gap"] = result.relative_gap;
     out["objective"] = result.objective;

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.flows.solutions import check_solution, public
+from tests.reference import assignment
 
 import privroute as pr
-from privroute.flows import reference_assignment
 
 # System-optimal vehicle-minutes per hour, on which three independent codes agree at gap 1e-12.
 ANCHORS = {
@@ -176,7 +176,7 @@ def test_the_solver_agrees_with_its_readable_twin(case: tuple[pr.Network, pr.Dem
     solve = pr.solve_equilibrium if equilibrium else pr.solve_optimum
     solution = solve(network, demand, gap=1e-10)
     latency = network.latency
-    flow, reached = reference_assignment.assign(
+    flow, reached = assignment.assign(
         network.tail,
         network.head,
         network.no_through.view(np.uint8),

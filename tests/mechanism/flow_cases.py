@@ -77,7 +77,7 @@ def perturbed_history(
 ) -> tuple[NDArray[np.float64], float]:
     study, steps = pr.Study(network, data.frame, PROMISE, options), implementation(options)
     promise = steps.promise(study)
-    flows = steps.query(study, data, progress=False) * promise.grid
+    flows = steps.query(study, data, progress=None) * promise.grid
     return np.asarray(flows.reshape(len(data.pairs), network.links), dtype=np.float64), promise.sensitivity
 
 

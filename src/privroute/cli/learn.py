@@ -10,7 +10,7 @@ from privroute.cli import inputs, trips
 from privroute.cli.inspect_release import routes_in_words
 from privroute.cli.mechanisms import AlphaOption, CeilingOption, ConstantsOption, chosen_mechanism
 from privroute.cli.output import check_release_place
-from privroute.cli.terminal import line, number_of, on_terminal, said_already, say, warn
+from privroute.cli.terminal import bar, line, number_of, said_already, say, warn
 from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning
 from privroute.network.demand import check_expansion
 from privroute.release.explanation import budget_in_words
@@ -196,10 +196,12 @@ def learn(
 
     data = _read(read, roads, pairs, expansion, on_unreachable)
     if stream is None:
-        release = announced.release(data, progress=on_terminal())
+        with bar() as progress:
+            release = announced.release(data, progress=progress)
     else:
-        for day in data.each_day():
-            release = noisy_days.add_day(day)
+        with bar() as progress:
+            for day in data.each_day():
+                release = noisy_days.add_day(day, progress=progress)
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
     _tell(release, guarantee, out)
 

@@ -79,7 +79,7 @@ def plan(
     chosen = chosen_mechanism(
         mechanism, days=days, alpha=alpha, ceiling=ceiling, public_demand=usual if mechanism == "sgd" else None
     )
-    with bar("Learning from simulated days", draws * (len(set(wanted)) + 1)) as done, inputs.spoken_as_options():
+    with bar() as progress, inputs.spoken_as_options():
         found = make_plan(
             roads,
             usual,
@@ -92,7 +92,7 @@ def plan(
             draws=draws,
             seed=seed,
             prior_is_gravity=zone_sizes is not None,
-            progress=lambda finished, _total: done(finished),
+            progress=progress,
         )
     _show(found, roads)
     if out is not None:

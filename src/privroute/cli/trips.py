@@ -10,7 +10,7 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
-from privroute.cli.terminal import line, on_terminal
+from privroute.cli.terminal import bar, line
 from privroute.errors import InputError
 from privroute.study.calendar import Calendar
 from privroute.study.dates import days_between
@@ -187,8 +187,14 @@ class TripOptions:
 
     def history(self, roads: pr.Network, **options: Any) -> pr.DemandHistory:
         """Read the files; what became of their rows goes to the terminal."""
-        with inputs.spoken_as_options():
-            return pr.read_trips(self.files, roads, report=_say, progress=on_terminal(), **self.arguments, **options)
+        reports: list[TripRows] = []  # said when the bar is gone
+        with inputs.spoken_as_options(), bar() as progress:
+            found = pr.read_trips(
+                self.files, roads, report=reports.append, progress=progress, **self.arguments, **options
+            )
+        for rows in reports:
+            _say(rows)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from privroute.mechanism.promise import Promise
     from privroute.network.demand import Demand
     from privroute.policy.routing_policy import RoutingPolicy
+    from privroute.progress import Progress
     from privroute.study.study import Study
 
 __all__ = ["Implementation", "Published"]
@@ -46,10 +47,10 @@ class Implementation(Protocol):
         """What the release will promise."""
         ...
 
-    def query(self, study: Study, history: DemandHistory, progress: bool) -> NDArray[np.int64]:
+    def query(self, study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
         """PRIVATE. What is perturbed. Its progress is k of K with a public K."""
         ...
 
-    def publish(self, study: Study, promise: Promise, noisy: NDArray[np.int64], progress: bool) -> Published:
+    def publish(self, study: Study, promise: Promise, noisy: NDArray[np.int64], progress: Progress | None) -> Published:
         """What is released."""
         ...

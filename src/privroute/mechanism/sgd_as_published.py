@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from privroute.history.demand_history import DemandHistory
     from privroute.network.network import Network
+    from privroute.progress import Progress
     from privroute.study.frame import Frame
     from privroute.study.guarantee import Guarantee
     from privroute.study.mechanisms import Sgd
@@ -77,7 +78,7 @@ def broken_assumptions(network: Network, frame: Frame, guarantee: Guarantee, opt
     return tuple(found)
 
 
-def query(study: Study, history: DemandHistory, progress: bool) -> NDArray[np.int64]:
+def query(study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
     """PRIVATE. x_N on the grid: nothing is clipped, nothing cut off."""
     frame, options = study.frame, cast("Sgd", study.mechanism)
     rates = np.asarray(history.counts * np.float64(frame.expansion / frame.period_min))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -157,6 +158,10 @@ class Network(Remade):
             shown = ", ".join(repr(known) for known in self.node_labels[:_EXAMPLES])
             raise NetworkError(f"no node is labelled {label!r}; the {self.nodes:,} labels begin with {shown}")
         return index
+
+    def node_indices(self, labels: Iterable[Label]) -> NDArray[np.int32]:
+        """(labels,) index of the node with each label, found as `node` does; -1 where there is none."""
+        return np.fromiter(map(self._index_by_text.get, map(str, labels), repeat(-1)), np.int32)
 
     def with_latency(self, kind: LatencyKind, **parameters: ArrayLike) -> Network:
         """Return the same network with other curves: "affine" (factor=) or "bpr" (b=, power=)."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from privroute.errors import FormatError, PrivrouteError, ReleaseError
@@ -184,7 +185,7 @@ def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any]) -> Network
     bare = bool(nodes["x_coord"].null_count)
     points = None if bare else np.column_stack([nodes["x_coord"].to_numpy(), nodes["y_coord"].to_numpy()])
     labels = _texts(nodes["node_id"])
-    index = {label: position for position, label in enumerate(labels)}
+    index = pa.array(labels, _TEXT)
     length = links["length_km"]
     return Network(
         _positions(links["from_node_id"], index),
@@ -234,24 +235,23 @@ def _demand(
 
 
 def _ends(table: pa.Table, network: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    index = {str(label): position for position, label in enumerate(network.node_labels)}
+    index = pa.array(map(str, network.node_labels), _TEXT)
     return _positions(table["origin"], index), _positions(table["destination"], index)
 
 
-def _positions(column: pa.ChunkedArray, index: dict[str, int]) -> NDArray[np.int32]:
+def _positions(column: pa.ChunkedArray, labels: pa.Array) -> NDArray[np.int32]:
+    """Position among `labels` of each row's label."""
     encoded = _whole(column.unify_dictionaries())
-    labels = encoded.dictionary.to_pylist()
-    unknown = next((label for label in labels if label not in index), None)
-    if unknown is not None:
+    known = pc.index_in(encoded.dictionary, labels)
+    if known.null_count:
+        unknown = encoded.dictionary.filter(known.is_null())[0].as_py()
         raise ReleaseError(f"no node is labelled {unknown[:40]!r}")
-    known = np.array([index[label] for label in labels], dtype=np.int32)
-    return np.asarray(known[encoded.indices.to_numpy()])
+    return np.asarray(known.to_numpy()[encoded.indices.to_numpy()])
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
     encoded = _whole(column.unify_dictionaries())
-    labels = encoded.dictionary.to_pylist()
-    return [labels[position] for position in encoded.indices.to_numpy()]
+    return list(encoded.dictionary.take(encoded.indices).to_pylist())
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -1,4 +1,4 @@
-"""A readable twin of the compiled solver: path by path, in plain Python, for small networks and for the tests.
+"""A readable twin of the compiled solver: path by path, in plain Python, for small networks.
 
 Each pair keeps the paths it uses. In turn the cheapest path is added, and flow is shifted to it from every dearer path
 by Newton's step along the links in which the two differ. The compiled solver works on bushes instead of paths and is
@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from tests.reference.kernels import shortest_tree
 
-from privroute.flows.reference import shortest_tree
 from privroute.network.latency import Latency
 
 if TYPE_CHECKING:
