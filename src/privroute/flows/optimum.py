@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from privroute.network.latency import Latency
 
 __all__ = ["ConvergenceRow", "Solution", "Status", "solve_equilibrium", "solve_optimum"]
 
@@ -158,17 +159,14 @@ def _solve(
     pairs = demand.pairs.reachable(network)
     with gap_bar(gap, progress) as notify:
         found = _core.assign(
-            network.tail,
-            network.head,
-            network.no_through.view(np.uint8),
-            network.free_flow_min,
-            network.latency.b,
-            network.capacity_per_min,
-            network.latency.power,
-            network.background_per_min,
-            pairs.origin,
-            pairs.destination,
-            demand.rate_per_min,
+            tail=network.tail,
+            head=network.head,
+            no_through=network.no_through.view(np.uint8),
+            latency=compiled(network.latency),
+            background=network.background_per_min,
+            origin=pairs.origin,
+            destination=pairs.destination,
+            demand=demand.rate_per_min,
             equilibrium=equilibrium,
             gap=gap,
             max_iterations=max_iterations,
@@ -200,6 +198,16 @@ def _solve(
         iterations=found["iterations"],
         status=found["status"].replace("_", " "),
         report=tuple(ConvergenceRow(*row) for row in rows),
+    )
+
+
+def compiled(latency: Latency) -> _core.Latency:
+    """Return the curves as the core takes them."""
+    return _core.Latency(
+        curve=latency.curve,
+        free_flow=latency.free_flow_min,
+        capacity=latency.capacity_per_min,
+        parameters=latency.parameters,
     )
 
 
