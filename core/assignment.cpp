@@ -119,7 +119,7 @@ private:
         curves.reserve(reduction_.original.size());
         fixed.reserve(reduction_.original.size());
         for (const Link link : reduction_.original) {
-            curves.emplace_back(problem_.latency, link, options_.criterion);
+            curves.push_back(problem_.latency.cost(static_cast<std::size_t>(link), options_.criterion));
             fixed.push_back(problem_.background[link] + given_[link]);
         }
         return {std::move(curves), std::move(fixed)};
@@ -164,7 +164,7 @@ private:
         for (std::size_t e = 0; e < flow.size(); ++e) {
             objective += problem_.latency.objective(e, flow[e], options_.criterion);
             if (given_[e] > 0.0)
-                given_cost += given_[e] * CostCurve(problem_.latency, e, options_.criterion).at(flow[e]).cost;
+                given_cost += given_[e] * problem_.latency.cost(e, options_.criterion).at(flow[e]).cost;
         }
         const double shortest = cost.shortest + given_cost;
         const double gap = cost.excess > 0.0 ? cost.excess / shortest : 0.0;
@@ -192,7 +192,7 @@ private:
         std::vector<double> cost(problem_.network.links());
         for (std::size_t link = 0; link < cost.size(); ++link) {
             const double y = problem_.background[link] + result_.link_flow[link];
-            cost[link] = CostCurve(problem_.latency, link, options_.criterion).at(y).cost;
+            cost[link] = problem_.latency.cost(link, options_.criterion).at(y).cost;
             total += result_.link_flow[link] * cost[link];
             result_.objective += problem_.latency.objective(link, y, options_.criterion);
         }

@@ -194,7 +194,7 @@ def test_ctrl_c_ends_one_long_call_and_other_threads_run_meanwhile(progress: Pro
 
 def test_overflowing_costs_are_never_called_converged() -> None:
     demand = pr.Demand(pr.Pairs([0], [1]), [1e5])
-    steep = pr.Network([0, 0], [1, 1], pr.Latency([1.0, 1.0], [1.0, 3.0], 0.15, 40.0), ["a", "b"])
+    steep = pr.Network([0, 0], [1, 1], pr.Latency.bpr([1.0, 1.0], [1.0, 3.0], 0.15, 40.0), ["a", "b"])
     tiny = pr.Network([0, 0], [1, 1], pr.Latency.affine([1.0, 1.0], 1e-300), ["a", "b"])
     for network in (steep, tiny):
         solution = pr.solve_optimum(network, demand)

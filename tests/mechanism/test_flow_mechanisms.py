@@ -171,7 +171,7 @@ class TestOptions:
             perturbed(SCENARIO.network, np.zeros((1, 552), int), options)
 
     def test_steps_beyond_the_range_of_the_projection_are_refused_before_any_trip_is_read(self) -> None:
-        network = pr.Network([0, 1], [1, 0], pr.Latency([1.0, 1.0], 1.0, 0.0, 1.0), ["a", "b"])
+        network = pr.Network([0, 1], [1, 0], pr.Latency.bpr([1.0, 1.0], 1.0, 0.0, 1.0), ["a", "b"])
         with pytest.raises(GuaranteeError, match="alpha is so small"):
             perturbed(network, [[0, 0]], sgd(network, rate=1e15))
 
@@ -188,7 +188,7 @@ class TestOptions:
         assert np.isfinite(flows).all()
 
     def test_curves_of_infinite_slope_are_refused(self) -> None:
-        latency = pr.Latency([1.0, 1.0], 1.0, 1.0, 0.5)
+        latency = pr.Latency.bpr([1.0, 1.0], 1.0, 1.0, 0.5)
         network = pr.Network([0, 1], [1, 0], latency, ["a", "b"])
         for options in (sgd(network), pr.Minimiser(alpha=1.0)):
             with pytest.raises(pr.PrivrouteError, match="infinitely fast"):

@@ -171,7 +171,7 @@ def read_network(
         if kind == "TNTP":
             network = pr.read_tntp(place, latency=chosen, factor=slope, nodes=nodes, time_unit=time_unit or "min")
             return network, None
-        return pr.read_gmns(place, latency=chosen, factor=slope), None
+        return pr.read_gmns(place, latency=latency, factor=slope), None
 
 
 def read_public_demand(

@@ -36,7 +36,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
     del options
     scenario, _ = paper_scenario()
     network, rates = scenario.network, scenario.demand.rate_per_min
-    q = network.latency.free_flow_min * network.latency.b / network.latency.capacity_per_min
+    q = network.latency.time_slope(np.zeros(network.links))
     largest, square = float(rates.max()), float(rates @ rates)
     with_demand = int(np.count_nonzero(rates))
     printed, holding = printed_constants(network, ALPHA, largest), corrected_constants(network, ALPHA, rates)

@@ -29,6 +29,7 @@ from privroute.progress import check_progress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from privroute.network.latency import Latency
     from privroute.progress import Progress
 
 __all__ = ["ConvergenceRow", "Solution", "Status", "solve_equilibrium", "solve_optimum"]
@@ -160,17 +161,14 @@ def _solve(
     check_progress(progress)
     pairs = demand.pairs.reachable(network)
     found = _core.assign(
-        network.tail,
-        network.head,
-        network.no_through.view(np.uint8),
-        network.free_flow_min,
-        network.latency.b,
-        network.capacity_per_min,
-        network.latency.power,
-        network.background_per_min,
-        pairs.origin,
-        pairs.destination,
-        demand.rate_per_min,
+        tail=network.tail,
+        head=network.head,
+        no_through=network.no_through.view(np.uint8),
+        latency=compiled(network.latency),
+        background=network.background_per_min,
+        origin=pairs.origin,
+        destination=pairs.destination,
+        demand=demand.rate_per_min,
         equilibrium=equilibrium,
         gap=gap,
         max_iterations=max_iterations,
@@ -210,6 +208,16 @@ def _tell(progress: Progress, target: float, _iteration: int, gap: float, _secon
     whole = max(1.0 - math.log10(max(target, _SMALLEST_GAP)), 1.0)
     reached = 1.0 - math.log10(max(gap, _SMALLEST_GAP))
     return progress(f"Solving, gap {gap:.1e}", min(max(reached / whole, 0.0), 1.0)) is not False
+
+
+def compiled(latency: Latency) -> _core.Latency:
+    """Return the curves as the core takes them."""
+    return _core.Latency(
+        curve=latency.curve,
+        free_flow=latency.free_flow_min,
+        capacity=latency.capacity_per_min,
+        parameters=latency.parameters,
+    )
 
 
 def _start(

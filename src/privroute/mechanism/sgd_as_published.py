@@ -36,9 +36,9 @@ def published_constants(network: Network, frame: Frame, options: Sgd) -> tuple[f
     """β and C as in the paper's experiments: the largest eigenvalue of BᵀQB, for the public demand, and C = β."""
     beta = options.beta
     if beta is None:
-        if not np.all(network.latency.power == 1):
+        if not np.all(network.latency.straight):
             raise GuaranteeError("the paper's constants are for affine latency; pass beta= for other curves")
-        slope = network.latency.marginal_slope(np.zeros(network.links)) / 2  # q
+        slope = network.latency.time_slope(np.zeros(network.links))  # q
         public = public_demand(options).on(frame.pairs).rate_per_min
         beta = float(slope.max(initial=0.0)) * float(public @ public)
     if not beta > 0:
