@@ -83,6 +83,7 @@ def learn_with_noise(
     progress: Progress | None = None,
 ) -> Release:
     """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
+    check_progress(progress)
     if type(history) is not DemandHistory:  # a subclass could compute its public frame from trips
         raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
     study = network
