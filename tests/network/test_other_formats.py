@@ -119,7 +119,7 @@ def test_gmns_without_files_units_or_centroids_is_refused(tmp_path: Path) -> Non
         with pytest.raises(InputError, match=r"(length_unit|latency) is .*; pass "):
             pr.read_gmns(tmp_path, **options)
         if "latency" in options:
-            with pytest.raises(InputError, match='latency is .*; pass "affine" or "bpr"'):
+            with pytest.raises(InputError, match='latency is .*; pass "affine".* or "'):
                 pr.sioux_falls(**options)
 
 

@@ -190,7 +190,9 @@ def average_demand_errors(
 
 
 class _Smoothness:
-    """Lipschitz constant of the gradient near a point: α + max_e (1/N) Σ_k |Λ_k|² t'_e(y_ke), t' below the ceiling.
+    """Lipschitz constant of the gradient near a point: α + max_e (1/N) Σ_k |Λ_k|² s_e(y_ke).
+
+    s_e(y) is the largest slope of the marginal cost at flows up to y and, if there is a ceiling, at costs below it.
 
     everywhere : one that holds at all points, infinite without a ceiling. Steps for it need no test, which rounding
         could fail for ever
@@ -210,7 +212,7 @@ class _Smoothness:
     def at(self, flow: NDArray[np.float64], distance: float = 0.0) -> float:
         """Constant that holds within `distance` of the unit flows with these link flows (days, links)."""
         reach = np.maximum(flow, 0.0) + distance * np.sqrt(self.squares)[:, None]
-        slopes = np.minimum(self.network.latency.marginal_slope(reach), self.steepest)
+        slopes = np.minimum(self.network.latency.marginal_slope_up_to(reach), self.steepest)
         return self.alpha + float((self.squares @ slopes / self.squares.size).max())
 
 

@@ -66,13 +66,13 @@ class Links:
 
     index : (n,) their positions in the network, for messages
     free_flow_min, capacity_per_min : (n,)
-    parameters : (parameters of the curve, n)
+    parameters : (n,) for each parameter of the curve
     """
 
     index: NDArray[np.intp]
     free_flow_min: NDArray[np.float64]
     capacity_per_min: NDArray[np.float64]
-    parameters: NDArray[np.float64]
+    parameters: tuple[NDArray[np.float64], ...]
 
 
 class Curve(ABC):
@@ -116,9 +116,11 @@ class Curve(ABC):
     def marginal_slope_bound(
         self, links: Links, flow_max: NDArray[np.float64], ceiling: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(n,) sup { t'(y) : 0 ≤ y ≤ flow_max, t(y) < ceiling }, zero where no such y exists.
+        """(..., n) sup { t'(y) : 0 ≤ y ≤ flow_max, t(y) < ceiling }, zero where no such y exists.
 
-        Both arguments may be infinite. Raises NetworkError where the supremum is infinite. Privacy rests on this bound.
+        flow_max : (..., n); ceiling : (n,); both may be infinite
+
+        Raises NetworkError where the supremum is infinite. Privacy rests on this bound.
         """
 
     @abstractmethod

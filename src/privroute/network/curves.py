@@ -54,7 +54,7 @@ class Bpr(Curve):
         """t(y) = c (1 + b (p + 1) (y/k)^p)."""
         power = links.parameters[1]
         with np.errstate(over="ignore"):
-            return np.asarray(links.free_flow_min * (1.0 + self._rise(links, flow) * (power + 1.0)))
+            return links.free_flow_min * (1.0 + self._rise(links, flow) * (power + 1.0))
 
     def marginal_slope(self, links: Links, flow: NDArray[np.float64]) -> NDArray[np.float64]:
         """t'(y) = c b p (p + 1) (y/k)^(p−1) / k, infinite at y = 0 where 0 < p < 1."""
@@ -91,12 +91,12 @@ class Bpr(Curve):
     def elasticity_bound(self, links: Links, ceiling: NDArray[np.float64]) -> NDArray[np.float64]:
         """At most p: y t'/t = p z / (1 + z) with z = b (p + 1) (y/k)^p."""
         del ceiling
-        return np.asarray(links.parameters[1])
+        return links.parameters[1]
 
     def roundings(self, links: Links, ceiling: NDArray[np.float64]) -> NDArray[np.float64]:
         """The rounding of y/k enters times p."""
         del ceiling
-        return np.asarray(np.maximum(links.parameters[1], 1.0))
+        return np.maximum(links.parameters[1], 1.0)
 
     def words(self, links: Links) -> str:
         """The factor at capacity of straight lines, or the range of powers."""

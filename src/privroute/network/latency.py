@@ -217,6 +217,14 @@ class Latency(Remade):
             )
         return bound
 
+    def marginal_slope_up_to(self, flow: ArrayLike) -> NDArray[np.float64]:
+        """Sup { t'(u) : 0 ≤ u ≤ y }, which is t'(y) on curves whose slope does not decrease. It may be infinite."""
+        flows = np.minimum(self._flow(flow), np.finfo(np.float64).max)
+        return self._at(
+            flows,
+            lambda part, y: part.curve.marginal_slope_bound(part.links, y, np.full(part.links.index.size, np.inf)),
+        )
+
     def elasticity_bound(self, ceiling: ArrayLike = np.inf) -> NDArray[np.float64]:
         """(links,) at least y t'(y) / t(y) wherever t(y) < ceiling: how relative errors of flows enter costs."""
         highest = self._bound(ceiling, "ceiling")
@@ -240,7 +248,7 @@ class Latency(Remade):
             index = np.flatnonzero(self.curve == number)
             where = slice(None) if index.size == len(self) else index
             curve = curves[number]
-            own = freeze(self.parameters[where, : len(curve.parameters)].T)
+            own = tuple(freeze(column) for column in self.parameters[where, : len(curve.parameters)].T)
             parts.append(
                 _Part(curve, Links(index, self.free_flow_min[where], self.capacity_per_min[where], own), where)
             )
