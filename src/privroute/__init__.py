@@ -112,7 +112,7 @@ __all__ = [
 _HOME = {
     "Approval": "privacy.budget",
     "Certificate": "release.certificate",
-    "Contribution": "history.contribution",
+    "Contribution": "study.contribution",
     "Counts": "study.mechanisms",
     "Daily": "study.mechanisms",
     "Demand": "network.demand",

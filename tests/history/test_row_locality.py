@@ -174,7 +174,12 @@ def _command(roads: Path, paths: list[Path], options: dict[str, Any], out: Path)
     words += ["--epsilon", 1, "--delta", 1e-6, "--period", "-".join(options["period"])]
     for path in paths:
         words += ["--trips", path]
-    flags = {"tz": "tz", "epoch_unit": "epoch-unit", "time_format": "time-format", "largest_km": "largest-km"}
+    flags = {
+        "tz": "tz",
+        "epoch_unit": "epoch-unit",
+        "time_format": "time-format",
+        "max_zone_distance_km": "max-zone-distance-km",
+    }
     flags |= {"unit": "unit", "max_requests": "max-requests", "max_per_pair": "max-per-pair", "weekdays": "weekdays"}
     for name, flag in flags.items():
         if name in options:
