@@ -17,15 +17,14 @@ import numpy as np
 import privroute as pr
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline
-from privroute.mechanism.learn import learn_with_noise, steps_of
-from privroute.mechanism.noisy_flows import noisy_flows
+from privroute.experiments.prepared import Prepared
+from privroute.mechanism.learn import learn_with_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from privroute.release.certificate import NoiseKind
 
 LEVELS = ((0.1, 0.1), (1.0, 1e-6), (0.1, 1e-6))
 ALPHAS = tuple(hourly / 60 for hourly in (100, 200, 400, 800, 1600, 3200))  # hourly units, as in the paper
@@ -35,11 +34,6 @@ PERIOD_MIN = 60
 
 class ExactNoise:
     """Adds nothing: what is released before the noise, for the price of privacy. Never private."""
-
-    @property
-    def kind(self) -> NoiseKind:
-        """What a certificate would say."""
-        return "none"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Return the values."""
@@ -73,13 +67,10 @@ def levels_of(
     network: pr.Network, history: pr.DemandHistory, baseline: Baseline, options: pr.Minimiser, seeds: range
 ) -> dict[tuple[float, float], float]:
     """Median percent at each level; the optimum itself is solved once, since only the noise differs."""
-    steps, frame = steps_of(options), history.frame
-    promises = {level: steps.promise(network, frame, pr.Guarantee(*level), options) for level in LEVELS}
-    exact = steps.perturb(network, history, options, promises[LEVELS[0]], ExactNoise(), False)
+    prepared = Prepared(network, history, options, pr.Guarantee(*LEVELS[0]))
     rows = {}
-    for level, promise in promises.items():
-        draws = (noisy_flows(exact, promise.scale, SeededNoise(seed), progress=False) for seed in seeds)
-        policies = (steps.publish(network, frame, options, promise, noisy, False).policy for noisy in draws)
+    for level in LEVELS:
+        policies = (prepared.policy(pr.Guarantee(*level), seed) for seed in seeds)
         rows[level] = float(np.median([baseline.percent(policy) for policy in policies]))
     return rows
 

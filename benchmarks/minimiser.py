@@ -16,8 +16,7 @@ from networks import arguments, finish, load, say
 
 import privroute as pr
 from privroute.evaluate.suboptimality import Baseline, free_flow_policy, gravity_policy
-from privroute.mechanism.minimiser import minimiser_promise, optimum_of_mean
-from privroute.mechanism.noisy_flows import noisy_flows, publish_flows
+from privroute.mechanism import minimiser
 from privroute.privacy.noise import OpenDPNoise
 
 DAYS = 50
@@ -39,12 +38,13 @@ def main() -> None:
         seconds[name] = time.perf_counter() - began - sum(seconds.values())
         say(options.json, f"{name}: {seconds[name]:.1f} s")
 
-    promise = minimiser_promise(network, history.frame, PROMISE, chosen)
-    flows = optimum_of_mean(network, history, chosen)
+    study = pr.Study(network, history.frame, PROMISE, chosen)
+    promise = minimiser.promise(study)
+    flows = minimiser.query(study, history, progress=False)
     lap("solve")
-    noisy = noisy_flows(flows, promise.scale, OpenDPNoise(), progress=False)
+    noisy = OpenDPNoise().add_integers(flows, promise.integer_scale)
     lap("noise")
-    policy = publish_flows(network, history.frame, chosen, promise, noisy, progress=False).policy
+    policy = minimiser.publish(study, promise, noisy, progress=False).policy
     lap("publish")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     with tempfile.TemporaryDirectory() as folder:  # and once more through the front door, to the written release

@@ -70,7 +70,7 @@ def test_daily_learning_charges_the_newest_day_only(daily_csv: Path, tmp_path: P
     assert shown(ledger)["releases"] == 4
     assert shown(ledger)["spent_epsilon"] == pytest.approx(0.1, rel=1e-6)
     certificate = pr.load_release(tmp_path / "both").certificate
-    assert (certificate.days, certificate.first_date, certificate.last_date) == (4, FIRST, LAST)
+    assert [certificate.study["calendar"][name] for name in ("days", "from", "to")] == [4, FIRST, LAST]
     again = refused(*daily, "--from", days[1], "--to", days[1], "--out", tmp_path / "again")
     assert "was added before" in again
     later = days[3] + dt.timedelta(days=1)

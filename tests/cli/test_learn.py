@@ -36,7 +36,8 @@ def test_a_history_becomes_a_private_release(
     assert certificate.private
     assert (certificate.mechanism, certificate.data, certificate.days) == (name, "trips", 4)
     assert (certificate.epsilon, certificate.delta, certificate.expansion) == (0.1, 1e-6, 2.0)
-    assert (certificate.first_date, certificate.last_date) == (FIRST, LAST)
+    assert certificate.study["calendar"]["from"] == FIRST
+    assert certificate.study["calendar"]["to"] == LAST
 
 
 def test_what_is_printed_about_the_data_is_marked_and_holds_no_record(daily_csv: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.history.trip_cases import NETWORK, RANGE, counts_of, read, write_csv,
 import privroute as pr
 from privroute.errors import FormatError, HistoryError
 from privroute.history.nearest_zone import NearestZone
-from privroute.study.calendar import OperationDays, utc_offsets
+from privroute.study.calendar import Calendar, utc_offsets
 
 DAY = "2026-03-27"
 
@@ -96,11 +96,11 @@ def test_conversion_agrees_with_the_clocks_of_the_zone(tmp_path: Path, zone: str
     last = str(dt.date.fromisoformat(first) + dt.timedelta(days=4))
     for period in (("01:00", "03:00"), ("23:30", "02:30")):
         history, _ = read(path, tz=zone, period=period, dates=(first, last))
-        days = OperationDays.of(period, (first, last), None)
+        days = Calendar.of(period, (first, last))
         expected = np.zeros(5, dtype=int)
         for instant in instants:
             local = instant.astimezone(zoneinfo.ZoneInfo(zone)).replace(tzinfo=None)
-            since = local - dt.datetime.combine(days.first, dt.time()) - dt.timedelta(microseconds=days.start_us)
+            since = local - dt.datetime.combine(days.first, dt.time()) - dt.timedelta(microseconds=days.period.start_us)
             day, rest = divmod(since, dt.timedelta(days=1))
             if 0 <= day < 5 and rest < dt.timedelta(minutes=history.period_min):
                 expected[day] += 1
@@ -116,7 +116,7 @@ def test_a_column_of_instants_needs_a_time_zone(tmp_path: Path) -> None:
 
 
 def test_offsets_change_when_clocks_change() -> None:
-    days = OperationDays.of("07:00-08:00", ("2026-01-01", "2026-12-31"), None)
+    days = Calendar.of("07:00-08:00", ("2026-01-01", "2026-12-31"))
     hours = [offset / 3.6e9 for _, offset in utc_offsets(days, "Europe/Berlin")]
     changes = [dt.datetime.fromtimestamp(at / 1e6, dt.UTC) for at, _ in utc_offsets(days, "Europe/Berlin")[1:]]
     assert hours == [1, 2, 1]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import privroute as pr
-from privroute.mechanism.learn import steps_of
+from privroute.mechanism.interface import implementation
 from privroute.study.mechanisms import Mechanism
 
 PROMISE = pr.Guarantee(epsilon=1.0, delta=1e-6)
@@ -22,10 +22,6 @@ class NoNoise:
     def __init__(self, answer: NDArray[np.int64] | None = None) -> None:
         self.answer = answer
         self.seen = 0
-
-    @property
-    def kind(self) -> Any:
-        return "seeded"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         del scale
@@ -71,6 +67,13 @@ def history(network: pr.Network, counts: Any) -> pr.DemandHistory:
 
 def perturbed(network: pr.Network, counts: Any, options: Mechanism) -> tuple[NDArray[np.float64], float]:
     """What gets noise, as the noise sees it, and its declared sensitivity."""
-    data, steps = history(network, counts), steps_of(options)
-    promise = steps.promise(network, data.frame, PROMISE, options)
-    return steps.perturb(network, data, options, promise, NoNoise(), False), promise.sensitivity
+    return perturbed_history(network, history(network, counts), options)
+
+
+def perturbed_history(
+    network: pr.Network, data: pr.DemandHistory, options: Mechanism
+) -> tuple[NDArray[np.float64], float]:
+    study, steps = pr.Study(network, data.frame, PROMISE, options), implementation(options)
+    promise = steps.promise(study)
+    flows = steps.query(study, data, progress=False) * promise.grid
+    return np.asarray(flows.reshape(len(data.pairs), network.links), dtype=np.float64), promise.sensitivity

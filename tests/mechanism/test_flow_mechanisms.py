@@ -28,12 +28,13 @@ import privroute as pr
 from privroute.errors import GuaranteeError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.projection import project_in_place as right_projection
-from privroute.mechanism import noisy_flows as noisy_flows_module
+from privroute.mechanism import from_flows as from_flows_module
 from privroute.mechanism import sgd as sgd_module
-from privroute.mechanism.learn import learn_with_noise, steps_of
-from privroute.study.mechanisms import Mechanism
+from privroute.mechanism.interface import implementation
+from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.sgd import iterates, public_caps, public_start
 from privroute.privacy.noise import GRID
+from privroute.study.mechanisms import Mechanism
 
 FLOW_MECHANISMS: dict[str, Mechanism] = {
     "sgd": sgd(braess()),
@@ -47,14 +48,14 @@ def check_isolation(options: Mechanism, folder: Path) -> None:
     network = braess()
     answer = np.rint(np.random.default_rng(5).normal(0.3, 0.4, 12 * 6) / GRID).astype(np.int64)
     folders = []
-    for seed in (1, 2):
-        counts = np.random.default_rng(seed).integers(0, 50, (4, 12))
+    for seed in range(3):  # 0: without any trip
+        counts = np.random.default_rng(seed).integers(0, 50, (4, 12)) * (seed > 0)
         noise = NoNoise(answer)
         release = learn_with_noise(network, history(network, counts), PROMISE, options, noise)
         assert noise.seen == answer.size, "the data were used in more than one noisy query"
         release.save(folder / str(seed), allow_not_private=True)
         folders.append({path.name: path.read_bytes() for path in (folder / str(seed)).iterdir()})
-    assert folders[0] == folders[1]
+    assert folders[0] == folders[1] == folders[2]
 
 
 @pytest.mark.parametrize("name", FLOW_MECHANISMS)
@@ -75,7 +76,7 @@ def test_a_private_warm_start_of_the_last_projection_is_caught(monkeypatch: pyte
         return pr.project(network, pairs, points, potentials=left[-1])
 
     monkeypatch.setattr(sgd_module, "project_in_place", keeping)
-    monkeypatch.setattr(noisy_flows_module, "project", warm)
+    monkeypatch.setattr(from_flows_module, "project", warm)
     with pytest.raises(AssertionError):
         check_isolation(FLOW_MECHANISMS["sgd"], tmp_path)
 
@@ -126,7 +127,8 @@ class TestAlgorithm1:
         """Lines 8 and 9: s = C/T min(min(1, 2α)/β, 1/(αN)), σ² = 2 s²/ε² ln(1.25/δ)."""
         options = sgd(braess(), constants="paper", cap_trips=None, beta=50.0, derivative_bound=7.0, alpha=0.25)
         frame = history(braess(), np.zeros((9, 12), int)).frame
-        promise = steps_of(options).promise(braess(), frame, pr.Guarantee(0.5, 1e-5), options)
+        study = pr.Study(braess(), frame, pr.Guarantee(0.5, 1e-5), options)
+        promise = implementation(options).promise(study)
         s = 7.0 / T * min(0.5 / 50.0, 1 / (0.25 * 9))
         assert promise.sensitivity == pytest.approx(s, rel=1e-12)
         assert promise.scale == pytest.approx(s / 0.5 * np.sqrt(2 * np.log(1.25 / 1e-5)), rel=1e-12)
@@ -145,6 +147,9 @@ class TestOptions:
             (lambda: pr.Minimiser(alpha=1.0, tolerance=1.0), "below 1"),
             (lambda: pr.Minimiser(alpha=np.inf), "alpha is inf"),
             (lambda: pr.Minimiser(alpha=1.0, tilt=-1), "tilt is -1"),
+            (lambda: sgd(CONGESTED, ceiling=1.0), "ceiling is 1.0"),
+            (lambda: sgd(CONGESTED, cap_trips=0.5), "cap_trips is 0.5"),
+            (lambda: sgd(CONGESTED, cap_factor=-1.0), "cap_factor is -1.0"),
             (lambda: sgd(CONGESTED, beta=3.0), "beta does not belong"),
             (lambda: sgd(CONGESTED, constants="paper"), "cap_trips does not belong"),
             (lambda: sgd(CONGESTED, constants="best"), "constants is 'best'"),
@@ -190,7 +195,7 @@ class TestOptions:
 def test_progress_shows_how_many_of_how_many_and_nothing_measured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, color_system=None, width=80)
-    monkeypatch.setattr(noisy_flows_module, "Console", lambda **_: console)
+    monkeypatch.setattr(from_flows_module, "Console", lambda **_: console)
     data = history(braess(), np.full((5, 12), 30))
     learn_with_noise(braess(), data, PROMISE, FLOW_MECHANISMS[name], SeededNoise(1), progress=True)
     shown = terminal.getvalue()

@@ -14,12 +14,12 @@ from tests.mechanism.flow_cases import (
     PROMISE,
     SCENARIO,
     TIGHT,
-    NoNoise,
     T,
     braess,
     history,
     pairs_of,
     perturbed,
+    perturbed_history,
     roads,
     sgd,
 )
@@ -30,11 +30,10 @@ from privroute.flows.projection import project_in_place as right_projection
 from privroute.flows.regularised import minimise_regularised as right_minimiser
 from privroute.mechanism import minimiser as minimiser_module
 from privroute.mechanism import sgd as sgd_module
-from privroute.mechanism.learn import steps_of
-from privroute.study.mechanisms import Mechanism
 from privroute.mechanism.theory import step_sizes
 from privroute.privacy import flow_sensitivity
 from privroute.privacy.flow_sensitivity import SgdBounds
+from privroute.study.mechanisms import Mechanism
 
 
 def ratio(network: pr.Network, counts: NDArray[np.int64], day: int, pair: int, options: Mechanism) -> float:
@@ -117,11 +116,9 @@ class TestSensitivity:
                 pr.DemandHistory(pairs_of(TIGHT), c, period_min=T, expansion=expansion)
                 for c in (counts, counts + [[1, 0], [0, 0]])
             ]
-            steps = steps_of(options)
-            promise = steps.promise(TIGHT, data[0].frame, PROMISE, options)
-            one, two = (steps.perturb(TIGHT, each, options, promise, NoNoise(), False) for each in data)
+            (one, declared), (two, _) = (perturbed_history(TIGHT, each, options) for each in data)
             moved.append(float(np.linalg.norm(two - one)))
-            assert moved[-1] <= promise.sensitivity
+            assert moved[-1] <= declared
         assert moved[1] == pytest.approx(10 * moved[0], rel=0.05)
 
     @pytest.mark.parametrize("name", ["sgd", "minimiser"])
@@ -196,9 +193,11 @@ class TestErrorsOfTheSolvers:
     @pytest.mark.parametrize("network", [CONGESTED, braess()], ids=["congested", "braess"])
     def test_the_optimum_is_as_near_as_the_sensitivity_says(self, network: pr.Network) -> None:
         counts = np.random.default_rng(4).integers(0, 9, (3, len(pairs_of(network))))
+        data = history(network, counts)
         coarse, fine = (pr.Minimiser(alpha=0.5, tolerance=tolerance) for tolerance in (1e-3, 1e-8))
         far, near = (
-            minimiser_module.optimum_of_mean(network, history(network, counts), each) for each in (coarse, fine)
+            minimiser_module.optimum_of_mean(pr.Study(network, data.frame, PROMISE, each), data)
+            for each in (coarse, fine)
         )
         assert np.linalg.norm(far - near) <= coarse.tolerance + fine.tolerance
 

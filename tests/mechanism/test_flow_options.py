@@ -11,12 +11,12 @@ import privroute as pr
 from privroute.errors import GuaranteeError, NoiseError, PolicyError, PrivrouteError
 from privroute.evaluate.audit import neighbours
 from privroute.flows.unit_flows import infeasibility
-from privroute.study.frame import Frame
-from privroute.mechanism.learn import promise_of
+from privroute.mechanism.interface import implementation
 from privroute.mechanism.minimiser import optimum_of_mean
 from privroute.mechanism.promise import Promise
 from privroute.network.latency import Latency
 from privroute.privacy.flow_sensitivity import largest_mean_rate
+from privroute.study.frame import Frame
 
 GUARANTEE = pr.Guarantee(epsilon=1.0, delta=1e-6)
 NETWORK, HISTORY, _ = neighbours()
@@ -24,7 +24,7 @@ PUBLIC = pr.Demand(HISTORY.pairs, [1.0, 1.0])
 
 
 def promised(options: Any, network: pr.Network = NETWORK, frame: Frame = HISTORY.frame) -> Promise:
-    return promise_of(network, frame, GUARANTEE, options)
+    return implementation(options).promise(pr.Study(network, frame, GUARANTEE, options))
 
 
 @pytest.mark.parametrize("value", [10**400, 1e308, 5e-324, "1", True, None, float("nan"), float("inf"), -1.0, 1 + 0j])
@@ -58,8 +58,8 @@ def test_noise_beyond_its_grid_is_refused_before_it_is_charged() -> None:
 @pytest.mark.parametrize("options", [pr.Minimiser(alpha=1e9), pr.Sgd(public_demand=PUBLIC, alpha=1e9)])
 def test_networks_too_large_to_project_on_are_refused_before_the_private_phase(options: Any) -> None:
     nodes = 100_001
-    latency = Latency.affine(np.ones(nodes - 1), np.ones(nodes - 1))
-    network = pr.Network(range(nodes - 1), range(1, nodes), latency, range(nodes))
+    latency = Latency.affine(np.ones(nodes), np.ones(nodes))
+    network = pr.Network([*range(nodes - 1), 1], [*range(1, nodes), 0], latency, range(nodes))
     with pytest.raises(PolicyError, match="100,001 nodes"):
         promised(options, network)
 
@@ -92,5 +92,6 @@ def test_the_solver_ends_for_the_largest_counts_there_can_be(power: float, backg
     latency = Latency.bpr([1.0, 1.5, 1.0], 10.0, 0.15, power)
     network = pr.Network([0, 0, 1], [1, 1, 0], latency, ["home", "work"], background_per_min=[background] * 3)
     history = pr.DemandHistory(HISTORY.pairs, [[2**40, 1], [2**40, 2**40]])
-    flows = optimum_of_mean(network, history, pr.Minimiser(alpha=10.0))
+    study = pr.Study(network, history.frame, GUARANTEE, pr.Minimiser(alpha=10.0))
+    flows = optimum_of_mean(study, history)
     assert infeasibility(network, history.pairs, flows).max() < 1e-9

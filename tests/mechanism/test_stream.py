@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,11 @@ from privroute.errors import (
     LedgerError,
     StreamError,
 )
-from privroute.study.contribution import Contribution
-from privroute.mechanism.counts import day_weights
+from privroute.mechanism.daily import day_weights
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.policy.travel_time import total_travel_time
 from privroute.privacy.noise import OpenDPNoise
+from privroute.study.contribution import Contribution
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def test_every_day_is_charged_once_and_for_itself_alone(tmp_path: Path, ledger: 
     assert all(charge.status == "released" for charge in charges)
     certificate = release.certificate
     assert certificate.private
-    assert (certificate.days, certificate.first_date, certificate.last_date) == (7, "2026-01-08", "2026-01-14")
+    assert certificate.calendar.dates == (DAYS.dates or ())[3:]
     assert certificate.budget["entry"] == 10  # type: ignore[index]
     release.save(tmp_path / "out")
     assert pr.load_release(tmp_path / "out").certificate == certificate
@@ -228,11 +227,20 @@ def test_what_cannot_be_a_day_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="1 days without dates"):
         stream.add_day(pr.DemandHistory(DAYS.pairs, DAYS.counts[:1]))
     with pytest.raises(HistoryError, match="period_min is 2000, and a day has 1,440 minutes"):
-        stream.check(replace(EACH[0].frame, period_min=2000.0))
+        pr.DemandHistory(DAYS.pairs, DAYS.counts[:1], dates=(DAYS.dates or ())[:1], period_min=2000)
     with pytest.raises(HistoryError, match="history is a list"):
         stream.add_day([])  # type: ignore[arg-type]
     with pytest.raises(StreamError, match="has no day yet"):
         stream.release()
+    assert not (tmp_path / "stream").exists()
+
+
+def test_a_day_that_computes_its_public_frame_is_refused_before_the_frame_is_written(tmp_path: Path) -> None:
+    class Telling(pr.DemandHistory):
+        pass
+
+    with pytest.raises(HistoryError, match="history is a Telling"):
+        stream_in(tmp_path).add_day(Telling(DAYS.pairs, EACH[0].counts, dates=EACH[0].dates))
     assert not (tmp_path / "stream").exists()
 
 
@@ -261,7 +269,8 @@ def test_weights_of_days_depend_on_dates_as_they_say(
 ) -> None:
     dates = [dt.date(2026, 3, 2) + dt.timedelta(days=number) for number in numbers]
     weights = day_weights(
-        frame_of(dates, len(dates)), pr.Daily(window=window, half_life_days=half_life, next_weekday=next_weekday)
+        frame_of(dates, len(dates)).calendar,
+        pr.Daily(window=window, half_life_days=half_life, next_weekday=next_weekday),
     )
     recent = dates[-(window or len(dates)) :]
     wanted = (dates[-1] + dt.timedelta(days=1)).weekday()

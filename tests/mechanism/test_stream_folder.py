@@ -69,6 +69,18 @@ def test_a_damaged_folder_is_refused(tmp_path: Path, damage: Any) -> None:
         stream_in(tmp_path).release()
 
 
+def test_days_whose_frame_was_lost_are_not_continued_as_a_new_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new frame could promise more than the noise in those days gives, and charge another account."""
+    stream_in(tmp_path).add_day(EACH[0])
+    lose_frame(tmp_path / "stream")
+    told = Told(monkeypatch)
+    with pytest.raises(StreamError, match="holds other files than a new stream"):
+        pr.Stream(tmp_path / "stream", NETWORK, pr.Guarantee(0.1, 1e-6)).add_day(EACH[1])
+    assert not told.seen
+
+
 def test_a_stream_does_not_begin_among_other_files(tmp_path: Path) -> None:
     (tmp_path / "stream").mkdir()
     (tmp_path / "stream" / "notes.txt").write_text("")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -92,6 +93,20 @@ def test_round_trip_from_rho_to_epsilon() -> None:
     assert rho_to_epsilon(gaussian_rho(scale, 1.0), 1e-6) == pytest.approx(0.1, rel=1e-6)
 
 
+def test_the_epsilon_of_rho_is_that_of_noise_with_no_smaller_rho() -> None:
+    """Roots are rounded, one in thirty so that the sensitivity would belong to less than was spent."""
+    rounded_down = 0
+    for rho in np.random.default_rng(1).uniform(0.1, 1.0, 200).tolist():
+        sensitivity = math.sqrt(2 * rho)
+        too_small = gaussian_epsilon(1.0, sensitivity, 1e-6)
+        if gaussian_rho(1.0, sensitivity) < rho:
+            sensitivity = math.nextafter(sensitivity, math.inf)
+            assert gaussian_rho(1.0, sensitivity) >= rho
+            rounded_down += gaussian_epsilon(1.0, sensitivity, 1e-6) > too_small
+        assert rho_to_epsilon(rho, 1e-6) >= gaussian_epsilon(1.0, sensitivity, 1e-6)
+    assert rounded_down > 0
+
+
 def test_less_epsilon_or_delta_means_more_noise() -> None:
     assert gaussian_scale(0.1, 1e-6, 1.0) > gaussian_scale(0.2, 1e-6, 1.0)
     assert gaussian_scale(0.1, 1e-9, 1.0) > gaussian_scale(0.1, 1e-6, 1.0)
@@ -101,6 +116,11 @@ def test_less_epsilon_or_delta_means_more_noise() -> None:
 def test_unusable_sensitivities_are_refused(sensitivity: float) -> None:
     with pytest.raises(NoiseError, match="sensitivity"):
         gaussian_scale(0.1, 1e-6, sensitivity)
+
+
+def test_noise_too_small_for_any_bound_has_no_finite_epsilon() -> None:
+    for scale in (1e-3, 1e-100, 1e-300):
+        assert gaussian_epsilon(scale, 1.0, 1e-6) == math.inf
 
 
 def test_guarantees_beyond_any_noise_are_refused() -> None:

@@ -16,17 +16,22 @@ import pytest
 
 import privroute as pr
 from privroute.errors import BudgetError, HistoryError, LedgerError
-from privroute.study.contribution import Contribution
 from privroute.privacy import ledger_file
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
 from privroute.privacy.ledger import Ledger, scope_of
 from privroute.privacy.scope import Scope
+from privroute.study.calendar import Period
+from privroute.study.contribution import Contribution
 
 FIRST = dt.date(2026, 3, 2)
 APPROVED = pr.Approval(1.0, 1e-6)
 PROMISE = pr.Guarantee(0.1, 1e-6)
 RHO = gaussian_rho(gaussian_scale(0.1, 1e-6, 1.0), 1.0)
 PROCESSES, CHARGES = 8, 200
+COPY_OF_THE_FIRST = (
+    "UPDATE charge SET (dataset, at, mechanism, epsilon, delta, rho, scope, digest) = (SELECT dataset, at, mechanism, "
+    "epsilon, delta, rho, scope, digest FROM charge WHERE entry = 1) WHERE entry = 2"
+)
 
 
 def days(first: int, last: int) -> Scope:
@@ -204,11 +209,11 @@ def test_the_scope_of_a_history_is_its_period_on_its_dates() -> None:
     assert scope(period_min=1440, begins=dt.time(7)) == "2026-03-02T07:00 to 2026-03-04T07:00"
 
 
-def test_a_period_longer_than_a_day_has_no_scope() -> None:
+def test_a_period_longer_than_a_day_has_no_calendar() -> None:
     """Periods of two dates would overlap, and one request would be on two days."""
     frame = pr.DemandHistory(pr.Pairs([0], [1]), [[1]], dates=[FIRST], period_min=1440).frame
     with pytest.raises(HistoryError, match=r"period_min is 1440\.5, and a day has 1,440 minutes"):
-        scope_of(replace(frame, period_min=1440.5))
+        replace(frame.calendar, periods=(Period(1440.5),))
 
 
 class TestOddFiles:
@@ -270,6 +275,7 @@ class TestOddFiles:
             ("UPDATE charge SET rho = 'x' WHERE entry = 1", "entry 1 of the ledger"),
             ("UPDATE charge SET rho = x'00' WHERE entry = 1", "cannot be read"),
             ("UPDATE charge SET dataset = 'other' WHERE entry = 3", "entry 3 of the ledger"),
+            (COPY_OF_THE_FIRST, "entry 2 of the ledger was changed"),
             ("DELETE FROM charge WHERE entry = 2", "entry 2 of the ledger was changed or lost"),
             ("DELETE FROM charge WHERE entry = 3", "entries after 2 of the ledger were lost"),
             ("DELETE FROM charge", "entries after 0 of the ledger were lost"),

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.history.held import everything
 from tests.statistical.rates import EACH
 
 from privroute.errors import NoiseError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.privacy.calibration import gaussian_rho
-from privroute.privacy.noise import GRID, LARGEST_VALUE, Noise, OpenDPNoise, add_on_grid
+from privroute.privacy.noise import GRID, LARGEST_VALUE, Noise, OpenDPNoise, on_grid
 
 SOURCES: dict[str, Noise] = {"opendp": OpenDPNoise(), "seeded": SeededNoise(3)}
 DRAWS = 40_000
@@ -106,6 +107,21 @@ def test_odd_scales_are_refused(scale: Any) -> None:
         OpenDPNoise().add_integers(np.zeros(3, np.int64), scale)
 
 
+def test_an_error_of_opendp_is_refused_without_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text may quote a value."""
+
+    def failing(_scale: float) -> Any:
+        def measurement(values: list[int]) -> list[int]:
+            raise ValueError(f"cannot cast {values}")
+
+        return measurement
+
+    monkeypatch.setattr("privroute.privacy.noise.gaussian_on_integers", failing)
+    with pytest.raises(NoiseError, match="could not draw the noise") as refused:
+        OpenDPNoise().add_integers(np.array([20_261_102]), 1.0)
+    assert "20261102" not in everything(refused.value)
+
+
 class TestGrid:
     """Noise on flows: integers on a grid of step 2^-40."""
 
@@ -113,7 +129,7 @@ class TestGrid:
     def test_noise_on_the_grid_is_normal_with_the_declared_scale(self, source: str) -> None:
         """Kolmogorov and Smirnov's distance to the normal distribution, from which it differs by less than 1e-9."""
         draws, scale = 4000, 0.07
-        noisy = add_on_grid(np.full(draws, 0.25), scale, SOURCES[source])
+        noisy = SOURCES[source].add_integers(on_grid(np.full(draws, 0.25)), scale / GRID) * GRID
         ordered = np.sort((noisy - 0.25) / scale)
         normal = np.array([0.5 * math.erfc(-value / math.sqrt(2)) for value in ordered])
         steps = np.arange(draws + 1) / draws
@@ -121,8 +137,8 @@ class TestGrid:
         assert distance < math.sqrt(math.log(2 / EACH) / (2 * draws)) + 1e-9
 
     def test_what_comes_out_lies_on_the_grid(self) -> None:
-        noisy = add_on_grid(np.random.default_rng(1).random(200), 0.1, OpenDPNoise())
-        assert np.array_equal(noisy / GRID, np.rint(noisy / GRID))
+        flows = np.random.default_rng(1).random(200)
+        assert np.abs(on_grid(flows) * GRID - flows).max() <= GRID / 2
 
     def test_the_map_is_the_same_in_units_of_the_grid(self) -> None:
         """A power of two scales exactly, so a certificate may speak of flows."""
@@ -143,4 +159,4 @@ class TestGrid:
     )
     def test_odd_flows_are_refused_without_showing_them(self, values: Any) -> None:
         with pytest.raises(NoiseError, match="nothing was released"):
-            add_on_grid(values, 1.0, OpenDPNoise())
+            on_grid(values)

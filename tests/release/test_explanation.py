@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from tests.release.certificates import with_guarantee
 
 import privroute as pr
 from privroute.errors import GuaranteeError, LargeDeltaWarning
@@ -70,10 +71,10 @@ def test_a_weak_guarantee_is_called_weak() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"noise": "none", "epsilon": None, "delta": None}, "no noise was added"),
+        ({"noise": "none", "rho": None}, "no noise was added"),
         ({"noise": "seeded"}, "came from a seed"),
-        ({"epsilon": None}, "no guarantee"),
-        ({"delta": None}, "no guarantee"),
+        ({"rho": None}, "no guarantee"),
+        ({"noise_scale": None}, "no guarantee"),
     ],
 )
 def test_what_is_not_private_is_said_first_and_promises_nothing(changes: dict[str, object], reason: str) -> None:
@@ -122,7 +123,7 @@ def test_an_approved_delta_too_large_for_single_persons_is_said_to_be(approved: 
 def test_numbers_in_words_are_rounded_to_the_safe_side(epsilon: float) -> None:
     scale = 4.0 / epsilon
     rho = 1 / (2 * scale**2)
-    words = explain(replace(CERTIFICATE, epsilon=epsilon, rho=rho, noise_scale=scale))
+    words = explain(replace(with_guarantee(CERTIFICATE, {"epsilon": epsilon}), rho=rho, noise_scale=scale))
     likely, odds, elsewhere = words.strength
     stated = float(re.search(r"at most ([0-9.]+) times", likely)[1])  # type: ignore[index]
     assert math.exp(epsilon) <= stated < 1 + (math.exp(epsilon) - 1) * 1.02

@@ -234,6 +234,21 @@ def in_certificate(**changes: Any) -> Any:
     return change
 
 
+def in_study(part: str | None, *, private: bool = True, **changes: Any) -> Any:
+    """Changes in the study, or in a part of it, and in what the certificate says beside it."""
+
+    def change(manifest: dict[str, Any]) -> dict[str, Any]:
+        certificate = dict(manifest["certificate"])
+        study = dict(certificate["study"])
+        study = study | changes if part is None else study | {part: study[part] | changes}
+        beside = {"unit": study["unit"], **(study["guarantee"] or {})}
+        if isinstance(study["mechanism"], dict):
+            beside |= {"mechanism": study["mechanism"]["name"], "options": study["mechanism"]["options"]}
+        return manifest | {"certificate": certificate | beside | {"study": study, "private": private}}
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -251,38 +266,53 @@ def in_certificate(**changes: Any) -> Any:
         (in_certificate(broken_assumptions=["bounded demand"]), "calls itself private"),
         (in_certificate(broken_assumptions="none"), "broken_assumptions is not a list of texts"),
         (in_certificate(broken_assumptions=[1]), "broken_assumptions is not a list of texts"),
-        (in_certificate(options={"constants": "paper"}), "calls itself private"),
-        (in_certificate(epsilon="small"), "epsilon is not a number"),
+        (in_study("mechanism", options={"constants": "paper"}), "calls itself private"),
+        (in_study("guarantee", epsilon="small"), "epsilon is a str"),
+        (in_certificate(epsilon=0.5), "epsilon contradicts its study"),
+        (in_certificate(epsilon=True), "epsilon contradicts its study"),
+        (in_certificate(delta=1e-9), "delta contradicts its study"),
+        (in_certificate(unit="user"), "unit contradicts its study"),
+        (in_certificate(mechanism="none"), "mechanism contradicts its study"),
+        (in_certificate(options={}), "options contradicts its study"),
         (in_certificate(private=False), "calls itself private"),
         (in_certificate(extra=1), "does not know extra"),
-        (in_certificate(days=None), "days is not a whole number"),
-        (in_certificate(days=2.5), "days is not a whole number"),
-        (in_certificate(days=True), "days is not a whole number"),
-        (in_certificate(days=10**3999), "days is not a whole number"),
-        (in_certificate(period_min=10**400), "period_min is not a number"),
-        (in_certificate(period_min=1441), "period_min is longer than the days"),
-        (in_certificate(expansion=10**400), "expansion is not a number"),
-        (in_certificate(expansion=float("inf")), "expansion is not a number"),
-        (in_certificate(mechanism="none"), "calls itself private"),
+        (in_certificate(study=[]), "study is not an object"),
+        (in_certificate(study={}), "study lacks or does not know bounds, calendar"),
+        (in_study(None, extra=1), "study lacks or does not know extra"),
+        (in_study(None, calendar=5), "unusable calendar"),
+        (in_study(None, pairs=True), "unusable pairs"),
+        (in_study("calendar", days=None), "days is None"),
+        (in_study("calendar", days=2.5), "days is 2.5"),
+        (in_study("calendar", days=True), "days is True"),
+        (in_study("calendar", days=4), "3 dates for 4 days"),
+        (in_study("calendar", days=10**3999), "not usable"),
+        (in_study("calendar", period_min=10**400), "period_min is"),
+        (in_study("calendar", period_min=1441), "a day has 1,440 minutes"),
+        (in_study("calendar", hour=7), "does not know hour"),
+        (in_study("calendar", periods=["07:00-08:00", "08:00-09:00"]), "one period for now"),
+        (in_study("calendar", to=None), "dates is None"),
+        (in_study("calendar", to="20260107"), "not in its plain form"),
+        (in_study("calendar", to="tomorrow"), "dates is 'tomorrow'"),
+        (in_study("calendar", to="2026-01-04"), "is empty or longer"),
+        (in_study("calendar", time_zone=5), "time_zone is 5"),
+        (in_study(None, expansion=10**400), "expansion is"),
+        (in_study(None, expansion=float("inf")), "expansion is"),
+        (in_study(None, bounds={}), "unusable bounds"),
+        (in_study("mechanism", name="none"), "calls itself private"),
+        (in_study("mechanism", name=5), "unusable mechanism"),
+        (in_study("mechanism", options=[]), "unusable mechanism"),
         (in_certificate(rho=None), "calls itself private"),
         (in_certificate(sensitivity=None), "calls itself private"),
         (in_certificate(noise_scale=None), "calls itself private"),
         (in_certificate(private=1), "calls itself private"),
-        (in_certificate(delta=0.1), "calls itself private where its noise or its delta is not"),
-        (in_certificate(delta=0.1, private=False, epsilon=1e-9), "epsilon is smaller"),
-        (in_certificate(delta=0.1, private=False, noise_scale=1e9), "rho is not what"),
+        (in_study("guarantee", delta=0.1), "calls itself private where its noise or its delta is not"),
+        (in_study("guarantee", private=False, delta=0.1, epsilon=1e-9), "epsilon is smaller"),
         (in_certificate(noise_scale=1e9), "rho is not what"),
         (in_certificate(noise_scale=1e-320, sensitivity=1e300), "rho is not what"),
-        (in_certificate(epsilon=0.999), "epsilon is smaller"),
-        (in_certificate(delta=1e-7), "epsilon is smaller"),
-        (in_certificate(unit="person"), "unit is not known"),
+        (in_study("guarantee", epsilon=0.999), "epsilon is smaller"),
+        (in_study("guarantee", delta=1e-7), "epsilon is smaller"),
+        (in_study(None, unit="person"), "unit is 'person'"),
         (in_certificate(adjacency="whoever you like"), "unit is not known"),
-        (in_certificate(last_date=None), "without the other"),
-        (in_certificate(first_date="20260105", last_date="2026-01-08"), "not a date"),
-        (in_certificate(first_date="2026-01-05", last_date="tomorrow"), "not a date"),
-        (in_certificate(first_date="2026-01-09", last_date="2026-01-08"), "after its last_date"),
-        (in_certificate(options=[]), "options is not an object"),
-        (in_certificate(mechanism=5), "mechanism is not a text"),
     ],
 )
 def test_a_damaged_manifest_is_refused_with_the_reason(tmp_path: Path, change: Any, message: str) -> None:
@@ -311,7 +341,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_certificates_are_frozen_and_complete() -> None:
     certificate = RELEASE.certificate
     with pytest.raises(AttributeError):
-        certificate.epsilon = 0.0  # type: ignore[misc]
+        certificate.rho = 0.0  # type: ignore[misc]
     values = certificate.as_dict()
     assert pr.Certificate.from_dict(json.loads(json.dumps(values))) == certificate
     assert values["private"] is True

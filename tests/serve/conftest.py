@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import uvicorn
 from playwright.sync_api import Browser, sync_playwright
+from tests.release.certificates import with_guarantee
 
 import privroute as pr
 from privroute.serve.app import create_app
@@ -60,7 +61,7 @@ def release() -> pr.Release:
 @pytest.fixture(scope="session")
 def weak(release: pr.Release) -> pr.Release:
     """The same policy with a certificate whose delta is too large to be called private."""
-    return replace(release, certificate=replace(release.certificate, delta=0.1))
+    return replace(release, certificate=with_guarantee(release.certificate, {"delta": 0.1}))
 
 
 @pytest.fixture(scope="session")

@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 TOTAL = 1e-6
-TESTS = 40  # more than there are; each gets an equal share
+TESTS = 60  # more than there are; each gets an equal share
 EACH = TOTAL / TESTS

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from privroute.network.demand import Demand
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
-    from privroute.release.certificate import NoiseKind
     from privroute.release.release import Release
     from privroute.study.guarantee import Guarantee
     from privroute.study.mechanisms import Mechanism
@@ -177,11 +176,6 @@ class _Overheard:
 
     def __init__(self) -> None:
         self.values: list[NDArray[np.int64]] = []
-
-    @property
-    def kind(self) -> NoiseKind:
-        """As for everything that OpenDP did not draw: not private."""
-        return "seeded"
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:  # noqa: ARG002 - no noise
         """Return a copy of the values."""

@@ -177,7 +177,7 @@ def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress:
     """Values + Z, in blocks of entries of their own, which together are one Gaussian on the whole vector."""
     noisy = np.empty_like(values)
     parts = [slice(first, first + _DRAWN_AT_ONCE) for first in range(0, values.size, _DRAWN_AT_ONCE)]
-    for part in counted(parts, len(parts), "Noise", progress and len(parts) > 1):
+    for part in counted(parts, len(parts), "Noise", progress):
         noisy[part] = noise.add_integers(values[part], scale)
     return noisy
 

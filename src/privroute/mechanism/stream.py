@@ -109,6 +109,8 @@ class Stream:
         with self._files.locked():
             self._check_known(frame, roads)
             known, account = self._files.frame(), self._account()
+            if known is not None:
+                self._check_shared(known, {"simulated": history.simulated})
             if known is None:
                 shared = _shared(self.guarantee, frame) | {"simulated": history.simulated, "account": account}
                 self._files.begin(shared, *_labels(roads, frame.pairs))

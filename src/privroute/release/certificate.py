@@ -218,7 +218,8 @@ def _check_study(study: dict[str, Any]) -> None:
             raise ReleaseError(f"the certificate's study has an unusable {name}")
     bounds, guarantee, mechanism = study["bounds"], study["guarantee"], study["mechanism"]
     try:
-        Calendar.from_dict(study["calendar"])
+        if Calendar.from_dict(study["calendar"]).as_dict() != study["calendar"]:
+            raise ReleaseError("its calendar is not in its plain form")
         check_expansion(study["expansion"])
         if guarantee is not None:
             Guarantee(**guarantee, unit=study["unit"])
