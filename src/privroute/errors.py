@@ -77,7 +77,7 @@ class PrivrouteError(Exception):
     """The root of the package's errors: `except PrivrouteError` catches every one."""
 
     def __init__(self, message: str = "") -> None:
-        self._marked = f"{message}"
+        self._template = f"{message}"
         super().__init__(self.spelt(lambda name, rest: f"{name}{rest}"))
 
     def spelt(self, how: Callable[[str, str], str]) -> str:
@@ -86,7 +86,7 @@ class PrivrouteError(Exception):
         rest : "" for a subject, "=" for an argument to pass, and with a value like '="user"' or "=True"; a text for
             Python alone has no name
         """
-        return _MARK.sub(lambda found: how(found[1], found[2]), self._marked)
+        return _MARK.sub(lambda found: how(found[1], found[2]), self._template)
 
 
 class InputError(PrivrouteError, ValueError):
