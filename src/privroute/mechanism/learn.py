@@ -124,8 +124,9 @@ class Announcement:
             raise GuaranteeError(
                 f"{named('window')} is {chosen.window:,} days where the history has {study.frame.days:,}"
             )
+        certificate = self.certificate  # made here: its promise refuses what the proof excludes
         if ledger is not None:
-            check_charge(ledger, study, self.certificate)
+            check_charge(ledger, study, certificate)
 
     @cached_property
     def promise(self) -> Promise | None:

@@ -235,8 +235,8 @@ class Sgd:
         if self.public_demand is None and (certified or self.beta is None or self.start == "prior"):
             raise GuaranteeError(
                 f"sgd needs {arg('public_demand')}: how far one trip can move the result depends on how much traffic a "
-                "day may have, and that bound must be public. Pass a demand that is not computed from these trips, e.g. "
-                "of a model (privroute.gravity_demand)"
+                "day may have, and that bound must be public. Pass a demand that is not computed from these trips, "
+                "e.g. of a model (privroute.gravity_demand)"
             )
         _number("alpha", self.alpha, why=_ALPHA)
         _number("tolerance", self.tolerance, below=1.0)

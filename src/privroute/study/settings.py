@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Settings", "find_key", "spelt_as_key"]
 
-_LARGEST_FILE_BYTES = 2**20
+_LARGEST_FILE_BYTES = 2**16
+_LONGEST_LINE = 4096  # dotted keys cost the parser the square of their length
 _NEEDED = {  # by mechanism: what it cannot do without, and why
     "alpha": "the weight of its regulariser: more of it means less noise and routes that are spread more. Try values "
     "on public data with privroute plan, and fix one before reading trips",
@@ -202,6 +203,8 @@ def _tables(path: Path) -> dict[str, Any]:
             raise
         reason = getattr(problem, "strerror", None) or "it is not UTF-8 text"
         raise FormatError(path, f"cannot be read ({reason}); pass a study file, as privroute init writes it") from None
+    if max(map(len, text.splitlines()), default=0) > _LONGEST_LINE:
+        raise FormatError(path, f"has a line of more than {_LONGEST_LINE:,} characters; it is not a study file")
     try:
         return tomllib.loads(text)
     except RecursionError:
