@@ -14,7 +14,19 @@ from hypothesis import strategies as st
 
 import privroute as pr
 from privroute.errors import FormatError, HistoryError, InputError
-from privroute.study.schema import BY_ARGUMENT, COLUMNS, DATE, KEYS, NUMBER, PATH, PERIODS, SECTIONS, TEXT, WHOLE, YES_NO
+from privroute.study.schema import (
+    BY_ARGUMENT,
+    COLUMNS,
+    DATE,
+    KEYS,
+    NUMBER,
+    PATH,
+    PERIODS,
+    SECTIONS,
+    TEXT,
+    WHOLE,
+    YES_NO,
+)
 from privroute.study.settings import Settings
 from privroute.study.source import Source
 from privroute.study.toml_text import as_toml
@@ -168,7 +180,10 @@ def test_every_key_has_a_section_help_and_names_of_its_own() -> None:
         ('[unit]\nprotect = "person"', r"unit\.protect is 'person'; pass"),
         ('[unit]\nprotect = ["user"]', r"unit\.protect is \['user'\]; pass"),
         ('[unit]\nprotect = "user"', r'unit\.protect = "user" needs unit\.max_requests'),
-        ("[unit]\nmax_requests = 3", r'unit\.max_requests and unit\.max_per_pair bound users; pass unit\.protect = "user"'),
+        (
+            "[unit]\nmax_requests = 3",
+            r'unit\.max_requests and unit\.max_per_pair bound users; pass unit\.protect = "user"',
+        ),
         ("[unit]\npre_bounded = true", r"unit\.pre_bounded is about users"),
         ("[unit]\npre_bounded = 1", r"unit\.pre_bounded is 1; write true or false"),
         ("[data]\nexpansion = 0.5", r"data\.expansion is 0\.5"),
