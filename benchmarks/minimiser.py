@@ -40,11 +40,11 @@ def main() -> None:
 
     study = pr.Study(network, history.frame, PROMISE, chosen)
     promise = minimiser.promise(study)
-    flows = minimiser.query(study, history, progress=False)
+    flows = minimiser.query(study, history, progress=None)
     lap("solve")
     noisy = OpenDPNoise().add_integers(flows, promise.integer_scale)
     lap("noise")
-    policy = minimiser.publish(study, promise, noisy, progress=False).policy
+    policy = minimiser.publish(study, promise, noisy, progress=None).policy
     lap("publish")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     with tempfile.TemporaryDirectory() as folder:  # and once more through the front door, to the written release

@@ -15,10 +15,10 @@ import numpy as np
 from networks import arguments, finish, load, say
 
 import privroute as pr
+from privroute.demand.gravity import GravityModel
+from privroute.demand.nonnegative import gravity_bins, nonnegative_counts, settle
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline, free_flow_policy, gravity_policy, uniform_policy
-from privroute.mechanism.gravity import GravityModel
-from privroute.mechanism.nonnegative import gravity_bins, nonnegative_counts, settle
 from privroute.privacy.calibration import gaussian_scale
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ def aequilibrae(scenario: pr.Scenario, gap: float) -> tuple[float, float, np.nda
     from aequilibrae.paths import Graph, TrafficAssignment, TrafficClass  # noqa: PLC0415
 
     network, demand = scenario.network, scenario.demand
-    minutes = np.maximum(network.free_flow_min, 1e-8)
+    minutes, power = np.maximum(network.free_flow_min, 1e-8), network.latency.parameter("power")
     graph = Graph()
     graph.network = pd.DataFrame(
         {
@@ -64,8 +64,8 @@ def aequilibrae(scenario: pr.Scenario, gap: float) -> tuple[float, float, np.nda
             "direction": np.ones(network.links, dtype=int),
             "free_flow_time": minutes,
             "capacity": network.capacity_per_min,
-            "b": network.latency.b * (network.latency.power + 1),
-            "power": network.latency.power,
+            "b": network.latency.parameter("b") * (power + 1),
+            "power": power,
         }
     )
     zones = network.zones.astype(np.int64) + 1

@@ -82,8 +82,7 @@ public:
           solver_(reduction_, traffic(), problem.demand, threads_) {}
 
     Assignment solve(const PolicyView& earlier) {
-        result_.unreachable_pair = solver_.start(problem_.network.links(), earlier);
-        if (result_.unreachable_pair >= 0) return std::move(result_);
+        solver_.start(problem_.network.links(), earlier);
         // The certificate is computed from the policy, with its own rounding: if it misses the goal, aim lower.
         double goal = options_.gap;
         for (int attempt = 0; attempt < 4; ++attempt, goal *= 0.3) {
@@ -120,7 +119,7 @@ private:
         curves.reserve(reduction_.original.size());
         fixed.reserve(reduction_.original.size());
         for (const Link link : reduction_.original) {
-            curves.emplace_back(problem_.latency, link, options_.criterion);
+            curves.push_back(problem_.latency.cost(static_cast<std::size_t>(link), options_.criterion));
             fixed.push_back(problem_.background[link] + given_[link]);
         }
         return {std::move(curves), std::move(fixed)};
@@ -165,7 +164,7 @@ private:
         for (std::size_t e = 0; e < flow.size(); ++e) {
             objective += problem_.latency.objective(e, flow[e], options_.criterion);
             if (given_[e] > 0.0)
-                given_cost += given_[e] * CostCurve(problem_.latency, e, options_.criterion).at(flow[e]).cost;
+                given_cost += given_[e] * problem_.latency.cost(e, options_.criterion).at(flow[e]).cost;
         }
         const double shortest = cost.shortest + given_cost;
         const double gap = cost.excess > 0.0 ? cost.excess / shortest : 0.0;
@@ -193,7 +192,7 @@ private:
         std::vector<double> cost(problem_.network.links());
         for (std::size_t link = 0; link < cost.size(); ++link) {
             const double y = problem_.background[link] + result_.link_flow[link];
-            cost[link] = CostCurve(problem_.latency, link, options_.criterion).at(y).cost;
+            cost[link] = problem_.latency.cost(link, options_.criterion).at(y).cost;
             total += result_.link_flow[link] * cost[link];
             result_.objective += problem_.latency.objective(link, y, options_.criterion);
         }

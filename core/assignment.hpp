@@ -55,11 +55,10 @@ struct Assignment {
     double objective = 0.0;
     std::vector<double> link_flow;  // policy times demand, without background
     std::vector<ReportRow> report;
-    Policy policy;                       // a pair without any path has no entry
-    std::int32_t unreachable_pair = -1;  // a pair with demand but no path; then nothing else is set
+    Policy policy;
 };
 
-// `earlier`: a policy for the same pairs to start from, or empty spans.
+// Every pair has a path. `earlier`: a policy for the same pairs to start from, or empty spans.
 Assignment assign(const AssignmentProblem& problem, const AssignmentOptions& options, const PolicyView& earlier = {});
 
 }  // namespace privroute

@@ -27,7 +27,7 @@ nb::tuple split_lines(const nb::bytes& text, char delimiter, std::size_t cells, 
 
 // (texts,) whether each text is UTF-8; text i is data[offset[i] : offset[i + 1]].
 Owned<bool> valid_utf8(const Array<std::int64_t>& offset, const Array<std::uint8_t>& data) {
-    const std::size_t texts = offset.size() - 1;
+    const std::size_t texts = offset.size() == 0 ? 0 : offset.size() - 1;
     bool* valid = new bool[texts];
     nb::capsule owner(valid, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
     {

@@ -33,7 +33,7 @@ Owned<double> pair_costs(const Array<Node>& tail, const Array<Node>& head, const
 
 NB_MODULE(_core, module) {
     using namespace nanobind::literals;
-    module.doc() = "Compiled kernels of privroute; each has a readable twin in privroute.flows.reference.";
+    module.doc() = "Compiled kernels of privroute; tests/reference has their readable twins.";
     module.def("pair_costs", &privroute::pair_costs, "tail"_a, "head"_a, "no_through"_a, "cost"_a, "origin"_a,
                "destination"_a);
     privroute::bind_assignment(module);

@@ -74,7 +74,7 @@ private:
 
 }  // namespace
 
-std::int32_t BushSolver::start(std::size_t network_links, const PolicyView& earlier) {
+void BushSolver::start(std::size_t network_links, const PolicyView& earlier) {
     const std::size_t sources = bushes_.size();
     std::vector<std::vector<BushBuilder::Used>> used(sources);
     if (!demand_.empty() && earlier.pairs() == demand_.size()) {
@@ -91,11 +91,7 @@ std::int32_t BushSolver::start(std::size_t network_links, const PolicyView& earl
     for (std::size_t s = 0; s < sources; ++s) {
         const Node source = reduction_.sources[s];
         search.run(traffic_.cost, source);
-        for (const std::int32_t pair : pairs_of_[s]) {
-            const Node node = reduction_.trips[pair].destination;
-            if (search.distance[node] == unreachable) return pair;
-            demand_at[node] += demand_[pair];
-        }
+        for (const std::int32_t pair : pairs_of_[s]) demand_at[reduction_.trips[pair].destination] += demand_[pair];
         std::optional<Bush> bush = builder.build(source, used[s], search, demand_at);
         if (!bush) {
             for (const auto& [link, rate] : used[s]) traffic_.add(link, -rate);
@@ -110,7 +106,6 @@ std::int32_t BushSolver::start(std::size_t network_links, const PolicyView& earl
         for (std::size_t e = 0; e < bushes_[s].entries.size(); ++e)
             if (bushes_[s].flow[e] > 0.0) traffic_.add(bushes_[s].entries[e].link, bushes_[s].flow[e]);
     }
-    return -1;
 }
 
 void BushSolver::remember() {

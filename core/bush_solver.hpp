@@ -33,9 +33,8 @@ public:
 
     // Loads the earlier policy's paths with the present demand where its links form a bush; other sources get trees of
     // shortest paths, each loaded before the next is sought, so that later sources avoid what is full already.
-    // `earlier` is a policy for the same pairs on a network of `network_links` links, or empty. Returns a pair that has
-    // demand but no path, or -1.
-    std::int32_t start(std::size_t network_links, const PolicyView& earlier);
+    // `earlier` is a policy for the same pairs on a network of `network_links` links, or empty. Every pair has a path.
+    void start(std::size_t network_links, const PolicyView& earlier);
 
     // Renews all bushes at the present flows. Returns the sums over all sources.
     BushCost renew() {

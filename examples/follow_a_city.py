@@ -42,11 +42,8 @@ def demand_on(day: int, usual: pr.Demand) -> pr.Demand:
 def without_busiest_link(network: pr.Network, usual: pr.Demand) -> pr.Network:
     """The public network after a road was closed."""
     keep = np.arange(network.links) != int(np.argmax(pr.solve_optimum(network, usual).link_flow))
-    curves = network.latency
-    parts = (curves.free_flow_min, curves.capacity_per_min, curves.b, curves.power)
-    latency = pr.Latency(*(part[keep] for part in parts))
     labels = list(network.node_labels)
-    return pr.Network(network.tail[keep], network.head[keep], latency, labels, zones=network.zones)
+    return pr.Network(network.tail[keep], network.head[keep], network.latency[keep], labels, zones=network.zones)
 
 
 def follow(folder: Path) -> tuple[dict[str, list[float]], dict[str, list[float]], pr.Ledger]:

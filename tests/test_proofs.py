@@ -11,7 +11,7 @@ import pytest
 # The projection's proof names functions of the compiled core; tests/flows/test_proof_of_projection.py looks there.
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "proofs"
 PROOFS = sorted(path for path in FOLDER.glob("*.md") if path.stem != "projection")
-FOLDERS = "network|policy|flows|release|history|privacy|mechanism|evaluate"
+FOLDERS = "study|demand|network|policy|flows|release|history|privacy|mechanism|evaluate"
 NAMED = re.compile(rf"`((?:{FOLDERS})\.\w+)\.(\w+(?:\.\w+)*)`")
 
 

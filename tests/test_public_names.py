@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -62,6 +63,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "Sgd",
         "Solution",
         "Stream",
+        "Study",
         "TravelTimes",
         "decompose",
         "demand_from_matrix",
@@ -121,3 +123,19 @@ def test_the_theorems_need_neither_noise_nor_histories() -> None:
     loaded = loaded_after("import privroute; privroute.theory")
     assert not {name for name in loaded if name.partition(".")[0] in HEAVY}
     assert not {name for name in loaded if name.startswith(("privroute.history", "privroute.privacy"))}
+
+
+def test_the_library_loads_neither_rich_nor_typer(tmp_path: Path) -> None:
+    """Learning, reading a release and the web service: all of them without what the command line draws with."""
+    learned = (
+        "import privroute as pr, numpy as np; "
+        "n = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0, 1.0], 10.0), ['a', 'b']); "
+        "h = pr.DemandHistory(pr.Pairs([0], [1]), np.array([[3], [4]]), period_min=60); "
+        "pr.solve_equilibrium(n, h.mean); "
+        f"pr.learn(n, h, pr.Guarantee(1.0, 1e-6)).save({str(tmp_path / 'out')!r}); "
+        f"pr.load_release({str(tmp_path / 'out')!r}); "
+        "import privroute.serve.app, privroute.history.trips, privroute.experiments.registry, privroute.evaluate.plan"
+    )
+    loaded = loaded_after(learned)
+    assert {"privroute.mechanism.learn", "privroute.serve.app", "fastapi"} <= loaded
+    assert not {name for name in loaded if name.partition(".")[0] in {"rich", "typer"}}

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from privroute.demand.gravity import gravity_demand
     from privroute.errors import PrivrouteError
     from privroute.flows.optimum import Solution, solve_equilibrium, solve_optimum
     from privroute.flows.projection import Projection, project
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from privroute.history.simulate import simulate_days
     from privroute.history.trips import read_trips
     from privroute.mechanism import theory
-    from privroute.mechanism.gravity import gravity_demand
     from privroute.mechanism.learn import learn
     from privroute.mechanism.stream import Stream
     from privroute.network.demand import Demand
@@ -142,7 +142,7 @@ _HOME = {
     "draw_network": "network.draw",
     "free_flow_minutes": "network.pairs",
     "from_networkx": "network.networkx_graph",
-    "gravity_demand": "mechanism.gravity",
+    "gravity_demand": "demand.gravity",
     "learn": "mechanism.learn",
     "load_release": "release.release",
     "minimise_regularised": "flows.regularised",

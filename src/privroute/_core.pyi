@@ -61,19 +61,31 @@ def decompose(
     flows: NDArray[np.float64],
     smallest: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...
+
+class Latency:
+    def __init__(
+        self,
+        *,
+        curve: NDArray[np.uint8],
+        free_flow: NDArray[np.float64],
+        capacity: NDArray[np.float64],
+        parameters: NDArray[np.float64],
+    ) -> None: ...
+    def evaluate(
+        self, flow: NDArray[np.float64], *, equilibrium: bool = ...
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+
+def curves() -> list[tuple[str, int]]: ...
 def assign(
+    *,
     tail: NDArray[np.int32],
     head: NDArray[np.int32],
     no_through: NDArray[np.uint8],
-    free_flow: NDArray[np.float64],
-    b: NDArray[np.float64],
-    capacity: NDArray[np.float64],
-    power: NDArray[np.float64],
+    latency: Latency,
     background: NDArray[np.float64],
     origin: NDArray[np.int32],
     destination: NDArray[np.int32],
     demand: NDArray[np.float64],
-    *,
     equilibrium: bool = ...,
     gap: float = ...,
     max_iterations: int = ...,

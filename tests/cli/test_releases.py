@@ -16,9 +16,9 @@ from tests.cli.command import refused, run
 from tests.cli.conftest import FIRST, LAST, MARK
 
 import privroute as pr
-from privroute.study.source import read_public_demand
 from privroute.errors import InputError
 from privroute.release.explanation import odds_factor
+from privroute.study.source import read_public_demand
 
 PRIVATE_SIDE = ("privroute.history", "privroute.privacy", "privroute.mechanism", "privroute.evaluate", "opendp")
 

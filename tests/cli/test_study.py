@@ -17,6 +17,7 @@ import pytest
 from tests.cli.command import refused, run
 
 import privroute as pr
+from privroute import _core
 from privroute.cli.study_options import LEARN_KEYS
 from privroute.mechanism import counts as counts_mechanism
 from privroute.mechanism import learn as learning
@@ -246,7 +247,7 @@ def test_one_learn_searches_promises_certifies_checks_and_charges_once(
     count(Ledger, "charge", "charge")
     count(learning, "_with_noise", "noise")
     place = ("--network", tmp_path / "city", "--out", tmp_path / "out")
-    with mock.patch.object(network_pairs._core, "pair_costs", wraps=network_pairs._core.pair_costs) as core:
+    with mock.patch.object(_core, "pair_costs", wraps=_core.pair_costs) as core:
         done = run("learn", study, "--trips", trips, "--ledger", ledger.path, *place)
         searched = core.call_count
     assert done.code == 0, done.err

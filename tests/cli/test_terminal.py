@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import io
+
 import pytest
+from rich.console import Console
 from tests.cli.command import refused, run
 
 from privroute.cli import app, terminal
@@ -81,3 +84,35 @@ def test_an_unknown_option_is_explained(command: str) -> None:
 def test_texts_keep_to_the_width(width: int) -> None:
     done = run("plan", "--network", "sioux-falls", "--days", 2, "--epsilons", "1", "--draws", 1, width=width)
     assert max(map(len, done.out.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("phase", "share", "words"),
+    [
+        ("Drawing noise", 0.25, ("Drawing noise", " 25%")),
+        ("Solving, gap 1.0e-03", 0.5, ("Solving, gap 1.0e-03", " 50%")),
+        ("of [bold]\x07", 1.0, ("of [bold]\N{REPLACEMENT CHARACTER}", "100%")),
+    ],
+)
+def test_a_bar_shows_the_phase_and_its_share_on_the_error_stream(
+    phase: str,
+    share: float,
+    words: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(terminal, "errors", Console(file=shown, force_terminal=True, color_system=None, width=80))
+    with terminal.bar() as progress:
+        assert progress is not None
+        progress("Another phase", 0.9)
+        progress(phase, share)
+        terminal.line("to the standard output")
+    assert all(text in shown.getvalue() for text in words)
+    assert capsys.readouterr().out == "to the standard output\n"
+
+
+def test_there_is_no_bar_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal.bar() as progress:
+        assert progress is None
+    assert capsys.readouterr() == ("", "")

@@ -32,7 +32,7 @@ def rows(*medians: float) -> Plan:
         optimum_minutes=1.0,
         rows=tuple(PlanRow(10.0**at, 1.0, (median,)) for at, median in enumerate(medians)),
         without_noise=(0.0,),
-        without_data=(Comparison("nothing", 1.0, uses_data=False),),
+        without_data=(Comparison("nothing", 1.0),),
     )
 
 
@@ -50,9 +50,9 @@ def test_more_privacy_costs_more_and_no_noise_costs_least() -> None:
 
 
 def test_the_same_seed_gives_the_same_plan_and_progress_counts_every_policy() -> None:
-    seen: list[tuple[int, int]] = []
-    first = made(progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(done, 9) for done in range(1, 10)]
+    seen: list[tuple[str, float]] = []
+    first = made(progress=lambda phase, share: seen.append((phase, share)))
+    assert seen == [("Learning from simulated days", done / 9) for done in range(1, 10)]
     assert made() == first
     assert made(seed=5) != first
 
@@ -62,7 +62,6 @@ def test_rows_without_data_are_measured_against_the_prior() -> None:
     baseline = Baseline.of(SCENARIO.network, SCENARIO.demand)
     assert found.optimum_minutes == baseline.minutes
     assert {row.name.split()[0] for row in found.without_data} == {"gravity", "equal", "fastest"}
-    assert not any(row.uses_data for row in found.without_data)
     alone = made(draws=1, epsilons=(1.0,), prior_is_gravity=True)
     assert {row.name.split()[0] for row in alone.without_data} == {"equal", "fastest"}
 

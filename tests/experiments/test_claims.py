@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from tests.experiments.conftest import Quick
 
-from privroute.experiments.algorithm_1 import after_noise, as_printed
+import privroute as pr
+from privroute.evaluate.suboptimality import Baseline
+from privroute.experiments.algorithm_1 import after_noise, as_printed, regularisation_gap
 from privroute.experiments.cases import cases, measure
 from privroute.experiments.result import Options
 from privroute.experiments.settings import (
@@ -24,7 +26,7 @@ from privroute.experiments.settings import (
     random_paths,
     simulated,
 )
-from privroute.flows.unit_flows import check_unit_flows
+from privroute.flows.unit_flows import infeasibility
 from privroute.study.guarantee import Guarantee
 
 pytestmark = pytest.mark.xdist_group("experiments")  # results are shared within a worker
@@ -162,7 +164,7 @@ def test_random_paths_are_paths_and_noise_is_reproducible() -> None:
     scenario, _ = paper_scenario("hourly")
     days = simulated(scenario, 2, seed=3)
     start = random_paths(days.network, days.pairs, 5)
-    check_unit_flows(days.network, days.pairs, start)
+    assert infeasibility(days.network, days.pairs, start).max() <= 1e-6
     assert np.all(np.minimum(start, 1 - start) < 1e-6)
     noisy = [percent_above(days.baseline, after_noise(days, start, 0.01, seed)) for seed in (1, 1, 2)]
     assert noisy[0] == noisy[1] != noisy[2]
@@ -180,3 +182,15 @@ def test_anaheim_is_measured_where_its_files_are(tntp: Path) -> None:
     assert [case.name for case in here] == ["Sioux Falls", "Anaheim"]
     ((percent,),) = measure(here[1], COUNTS, 2, [Guarantee(1.0, 1e-6)], [1])
     assert 0 < percent < min(here[1].without_data.values())
+
+
+def test_the_cost_of_the_regulariser_is_that_of_two_roads_by_hand() -> None:
+    network = pr.Network([0, 0], [1, 1], pr.Latency.bpr([1.0, 2.0], [1.0, 1.0], 1.0, 1.0), range(2))
+    baseline = Baseline.of(network, pr.Demand(pr.Pairs([0], [1]), [1.0]))
+
+    def cost(x: float) -> float:
+        return (1 + x) * x + (2 + 2 * (1 - x)) * (1 - x)
+
+    for alpha in (0.1, 3.0):
+        expected = 100 * (cost((5 + alpha) / (6 + 2 * alpha)) / cost(5 / 6) - 1)
+        assert regularisation_gap(baseline, alpha) == pytest.approx(expected, rel=1e-3)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.flows.solutions import check_solution, public
+from tests.reference import assignment
 
 import privroute as pr
-from privroute.flows import reference_assignment
 
 # System-optimal vehicle-minutes per hour, on which three independent codes agree at gap 1e-12.
 ANCHORS = {
@@ -64,7 +64,7 @@ def braess(bridge: bool) -> tuple[pr.Network, pr.Demand]:
     tail, head = [0, 0, 2, 2, 3], [2, 3, 1, 3, 1]
     free, b = [1e-8, 50.0, 50.0, 10.0, 1e-8], [1e9, 0.02, 0.02, 0.1, 1e9]
     kept = [i for i in range(5) if bridge or i != 3]
-    curves = pr.Latency([free[i] for i in kept], 1.0, [b[i] for i in kept], 1.0)
+    curves = pr.Latency.bpr([free[i] for i in kept], 1.0, [b[i] for i in kept], 1.0)
     network = pr.Network([tail[i] for i in kept], [head[i] for i in kept], curves, [1, 2, 3, 4], zones=[0, 1])
     return network, pr.Demand(pr.Pairs([0], [1]), [6.0])
 
@@ -108,7 +108,12 @@ def problems(draw: st.DrawFn, extreme: bool = False) -> tuple[pr.Network, pr.Dem
     closed = chance.random(nodes) < 0.2
     background = np.where(chance.random(links) < 0.3, capacity * chance.random(links), 0.0)
     network = pr.Network(
-        tail, head, pr.Latency(free, capacity, b, power), range(nodes), no_through=closed, background_per_min=background
+        tail,
+        head,
+        pr.Latency.bpr(free, capacity, b, power),
+        range(nodes),
+        no_through=closed,
+        background_per_min=background,
     )
     try:
         pairs = pr.Pairs.of_zones(network, on_unreachable="drop")
@@ -149,7 +154,7 @@ def quadratic_optimum(network: pr.Network, demand: pr.Demand) -> float:
         supplies.append(supply)
         open_links.append(~network.no_through[network.tail] | (network.tail == origin))
     used = np.flatnonzero(np.concatenate(open_links))
-    quadratic = network.free_flow_min * network.latency.b / network.capacity_per_min
+    quadratic = network.free_flow_min * network.latency.parameter("b") / network.capacity_per_min
     background = network.background_per_min
     linear = network.free_flow_min + 2 * quadratic * background
     solver = piqp.DenseSolver()
@@ -176,18 +181,15 @@ def test_the_solver_agrees_with_its_readable_twin(case: tuple[pr.Network, pr.Dem
     solve = pr.solve_equilibrium if equilibrium else pr.solve_optimum
     solution = solve(network, demand, gap=1e-10)
     latency = network.latency
-    flow, reached = reference_assignment.assign(
-        network.tail,
-        network.head,
-        network.no_through.view(np.uint8),
-        latency.free_flow_min,
-        latency.b,
-        latency.capacity_per_min,
-        latency.power,
-        network.background_per_min,
-        demand.pairs.origin,
-        demand.pairs.destination,
-        demand.rate_per_min,
+    flow, reached = assignment.assign(
+        tail=network.tail,
+        head=network.head,
+        no_through=network.no_through.view(np.uint8),
+        latency=latency,
+        background=network.background_per_min,
+        origin=demand.pairs.origin,
+        destination=demand.pairs.destination,
+        demand=demand.rate_per_min,
         equilibrium=equilibrium,
         gap=1e-9,
     )

@@ -15,6 +15,7 @@ from tests.flows.solutions import check_solution, grid, public
 
 import privroute as pr
 from privroute.errors import DemandError, InputError
+from privroute.progress import Progress
 
 
 class TestCorners:
@@ -121,6 +122,7 @@ class TestCorners:
             {"max_iterations": 2.5},
             {"threads": 0},
             {"time_limit_s": -1},
+            {"progress": True},
         ],
     )
     def test_unusable_options_are_refused(self, options: dict[str, Any]) -> None:
@@ -130,22 +132,23 @@ class TestCorners:
 
 def test_progress_is_told_and_can_stop(tntp: Path) -> None:
     network, demand = public(tntp, "ChicagoSketch", "affine")
-    seen: list[tuple[int, float, float]] = []
+    seen: list[tuple[str, float]] = []
 
-    def stop_soon(iteration: int, gap: float, seconds: float) -> bool:
-        seen.append((iteration, gap, seconds))
+    def stop_soon(phase: str, share: float) -> bool:
+        seen.append((phase, share))
         return len(seen) < 2
 
     solution = pr.solve_optimum(network, demand, gap=1e-12, progress=stop_soon)
     assert solution.status == "interrupted"
     assert len(seen) == 2
+    assert all(phase.startswith("Solving, gap ") and 0 <= share < 1 for phase, share in seen)
     check_solution(network, demand, solution, equilibrium=False)
 
 
 def test_an_error_in_the_progress_function_reaches_the_caller(tntp: Path) -> None:
     network, demand = public(tntp, "ChicagoSketch", "affine")
 
-    def fail(_iteration: int, _gap: float, _seconds: float) -> None:
+    def fail(_phase: str, _share: float) -> None:
         raise RuntimeError("from the caller")
 
     with pytest.raises(RuntimeError, match="from the caller"):
@@ -159,7 +162,10 @@ def test_threads_change_nothing_not_even_a_bit(tntp: Path) -> None:
     assert np.array_equal(one.link_flow, two.link_flow)
 
 
-def test_ctrl_c_ends_one_long_call_and_other_threads_run_meanwhile() -> None:
+@pytest.mark.parametrize(
+    "progress", [None, lambda _phase, _share: "whatever a function returns"], ids=["silent", "told"]
+)
+def test_ctrl_c_ends_one_long_call_and_other_threads_run_meanwhile(progress: Progress | None) -> None:
     """Alone the call takes minutes, since a gap of 0 is out of reach; interrupted it ends soon after the signal."""
     network, demand = grid(50, 250)
     ticks = 0
@@ -178,7 +184,7 @@ def test_ctrl_c_ends_one_long_call_and_other_threads_run_meanwhile() -> None:
     start = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            pr.solve_optimum(network, demand, gap=0.0, max_iterations=10**6)
+            pr.solve_optimum(network, demand, gap=0.0, max_iterations=10**6, progress=progress)
     finally:
         done.set()
         ticker.join()
@@ -188,7 +194,7 @@ def test_ctrl_c_ends_one_long_call_and_other_threads_run_meanwhile() -> None:
 
 def test_overflowing_costs_are_never_called_converged() -> None:
     demand = pr.Demand(pr.Pairs([0], [1]), [1e5])
-    steep = pr.Network([0, 0], [1, 1], pr.Latency([1.0, 1.0], [1.0, 3.0], 0.15, 40.0), ["a", "b"])
+    steep = pr.Network([0, 0], [1, 1], pr.Latency.bpr([1.0, 1.0], [1.0, 3.0], 0.15, 40.0), ["a", "b"])
     tiny = pr.Network([0, 0], [1, 1], pr.Latency.affine([1.0, 1.0], 1e-300), ["a", "b"])
     for network in (steep, tiny):
         solution = pr.solve_optimum(network, demand)

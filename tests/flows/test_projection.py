@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from tests.flows.degenerate import Case, adversarial, cases, grid
+from tests.reference import projection as reference
 
 import privroute as pr
 from privroute import _core
 from privroute.errors import DemandError, PolicyError
-from privroute.flows import reference_projection as reference
 from privroute.flows.projection import project, project_in_place, smallest_tolerance
 from privroute.flows.unit_flows import closed_links, infeasibility
 from privroute.network.latency import Latency

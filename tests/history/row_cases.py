@@ -41,7 +41,8 @@ FAR = [2**63 - 1, -(2**63), 0, -1, 2**62, 2**53 + 1]
 LABELS = ["1", "2", "a b", "1", "2", "a b", "1.0", "007", "9", " 1 "]
 USERS = ["u1", "u2", "u3", "7", "7.0"]
 DAYS = ["2026-03-26", "2026-03-27", "2026-03-28", "2026-03-29", "2026-03-30", "2026-03-31"]
-NEAR_NS = [0, 0, -1, 1, -999, 499, 500, -500, -501, 1000, -1000, 10**6, -(10**6), -(10**9), 1800 * 10**9, 600 * 10**9]
+NEAR_NS = [0, 0, -1, -1, -1, 1, -999, 499, 500, -500, -501, 1000, -1000, 10**6, -(10**6), -(10**9)]
+NEAR_NS += [1800 * 10**9, 600 * 10**9]
 PERIODS = {("07:00", "08:00"): [7, 8], ("22:00", "02:00"): [22, 2], ("00:00", "24:00"): [0, 12]}
 ODD = 0.08  # share of odd values in a column
 
@@ -183,7 +184,8 @@ def _text_kind(chance: random.Random) -> Any:
 
 
 def _or_odd(make: Callable[[random.Random], Any], odd: list[Any], often: float = ODD) -> Callable[[random.Random], Any]:
-    return lambda chance: chance.choice([*odd, None]) if chance.random() < often else make(chance)
+    odd = [*odd, *[None] * max(1, len(odd))]
+    return lambda chance: chance.choice(odd) if chance.random() < often else make(chance)
 
 
 def _moments(period: tuple[str, str], zone: str | None) -> Callable[[random.Random], int]:
@@ -222,15 +224,17 @@ def _times(
         odd: dict[Any, list[Any]] = {pa.string(): BROKEN, pa.float64(): [float("nan"), float("inf"), 1e300, -1e300]}
         return kind, _or_odd(number, odd.get(kind, [2**63 - 1, 0])), zone | {"epoch_unit": unit}
     if form == "format":
-        options = {"time_format": "%d.%m.%Y %H:%M:%S.%n" if chance.random() < 0.5 else "%d.%m.%Y %H:%M:%S"}
-        nanos = "%n" in options["time_format"]
+        options = {"time_format": chance.choice(["%d.%m.%Y %H:%M:%S.%n", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S%%n"])}
+        nanos = options["time_format"].endswith(".%n")
+        sign = "%n" if options["time_format"].endswith("%%n") else ""
 
         def spelt(c: random.Random) -> bytes:
             at = moment(c)
             text = _clock(at).strftime("%d.%m.%Y %H:%M:%S")
-            return (f"{text}.{at % 10**9:09d}" if nanos else text).encode()
+            return (f"{text}.{at % 10**9:09d}" if nanos else text + sign).encode()
 
-        return _text_kind(chance) if parquet else pa.string(), _or_odd(spelt, BROKEN), options
+        far = f"01.01.9999 00:00:00{sign}".encode()
+        return _text_kind(chance) if parquet else pa.string(), _or_odd(spelt, [*BROKEN, far]), options
 
     def iso(c: random.Random) -> bytes:
         at = moment(c)

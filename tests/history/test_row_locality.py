@@ -11,6 +11,7 @@ PRIVROUTE_ROW_CASES sets how many neighbours are tried (2,000 unless set).
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.command import run
 from tests.history.row_cases import Layout, draw_layout, draw_rows, users_of, write
@@ -202,6 +204,43 @@ def zones_that_depend_on_the_block() -> int:
 
 def test_the_zone_of_a_point_is_the_same_alone_and_among_others() -> None:
     assert zones_that_depend_on_the_block() == 0
+
+
+class TestOneRowNeedsLittle:
+    """Less memory than one value has: a reading that ends without the row ends with it."""
+
+    def write(self, folder: Path, **columns: Any) -> Path:
+        usual = {"origin": ["1", "2"], "destination": ["2", "1"], "user": ["a", "b"]}
+        when = ["2026-03-27 07:30:00"] * 2
+        path = folder / "trips.parquet"
+        pq.write_table(pa.table(usual | {"departure": when} | columns), path, write_statistics=False)
+        return path
+
+    @pytest.mark.parametrize("column", ["origin", "destination", "departure", "user"])
+    @pytest.mark.parametrize("unit", ["request", "user"])
+    @pytest.mark.parametrize("encoded", [False, True], ids=["plain", "dictionary"])
+    def test_a_text_of_megabytes_is_missing(self, tmp_path: Path, column: str, unit: str, encoded: bool) -> None:
+        bounds = {} if unit == "request" else {"max_requests": 2}
+        texts = pa.array(["x" * 30_000_000, "2026-03-27 07:30:00" if column == "departure" else "1"])
+        path = self.write(tmp_path, **{column: texts.dictionary_encode() if encoded else texts})
+        history, rows = read(path, unit=unit, memory_mb=64, **bounds)
+        assert rows.read == 2
+        assert history.counts.sum() == rows.counted <= 2
+
+    def test_a_user_with_a_million_equal_rows_is_bounded_in_little_memory(self, tmp_path: Path) -> None:
+        many = 1_000_000
+        columns = {"origin": 1, "destination": 2, "user": 7, "departure": dt.datetime(2026, 3, 27, 7, 30)}  # noqa: DTZ001 - local time
+        table = pa.table({name: pa.repeat(value, many) for name, value in columns.items()})
+        pq.write_table(table, tmp_path / "trips.parquet")
+        history, rows = read(tmp_path / "trips.parquet", unit="user", max_requests=3, memory_mb=128)
+        assert history.counts.sum() == 3
+        assert rows.above_bounds == many - 3
+
+    def test_a_number_of_many_digits_takes_no_longer_than_it_is_long(self, tmp_path: Path) -> None:
+        path = tmp_path / "daily.csv"
+        path.write_text("date,origin,destination,trips\n" + f"2026-03-27,1,2,{'0' * 65_000}x\n" * 50)
+        counts = pr.read_daily_od(path, NETWORK, dates=RANGE, report=lambda _: None).counts
+        assert not counts.any()
 
 
 def with_coordinates(layout: Layout) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import privroute as pr
-from privroute.mechanism.interface import implementation
+from privroute.mechanism.learn import Announcement
+from privroute.mechanism.registry import implementation
 from privroute.study.mechanisms import Mechanism
 
 PROMISE = pr.Guarantee(epsilon=1.0, delta=1e-6)
@@ -75,5 +77,31 @@ def perturbed_history(
 ) -> tuple[NDArray[np.float64], float]:
     study, steps = pr.Study(network, data.frame, PROMISE, options), implementation(options)
     promise = steps.promise(study)
-    flows = steps.query(study, data, progress=False) * promise.grid
+    flows = steps.query(study, data, progress=None) * promise.grid
     return np.asarray(flows.reshape(len(data.pairs), network.links), dtype=np.float64), promise.sensitivity
+
+
+@dataclass(frozen=True)
+class InUnits:
+    """What was drawn, in the units of what was perturbed: flows are (pairs, links)."""
+
+    noisy: NDArray[Any]
+    certificate: pr.Certificate
+
+
+def draw(
+    network: pr.Network,
+    data: pr.DemandHistory,
+    guarantee: pr.Guarantee,
+    options: Mechanism,
+    noise: Any,
+    ledger: pr.Ledger | None,
+) -> InUnits:
+    """The private phase with this noise."""
+    announced = Announcement(pr.Study(network, data.frame, guarantee, options), noise, ledger)
+    drawn = announced.draw(data)
+    assert announced.promise
+    if not options.on_flows:
+        return InUnits(drawn.noisy, drawn.certificate)
+    flows = (drawn.noisy * announced.promise.grid).reshape(len(data.pairs), network.links)
+    return InUnits(flows, drawn.certificate)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.mechanism.flow_cases import PROMISE, NoNoise, braess, pairs_of
+from tests.mechanism.flow_cases import PROMISE, NoNoise, braess, draw, pairs_of
 
 import privroute as pr
-from privroute.mechanism.learn import draw, learn_with_noise
-from privroute.mechanism.options import Mechanism
+from privroute.mechanism.learn import learn_with_noise
 from privroute.privacy.flow_sensitivity import SgdBounds, minimiser_sensitivity, sgd_sensitivity
 from privroute.privacy.noise import GRID
+from privroute.study.mechanisms import Mechanism
 
 U = 2.0**-53
 DAYS, PERIOD, EXPANSION = 5, 45.0, 4.0

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from rich.console import Console
 from tests.mechanism.flow_cases import (
     CONGESTED,
     PROMISE,
@@ -25,22 +24,27 @@ from tests.mechanism.flow_cases import (
 )
 
 import privroute as pr
-from privroute.errors import GuaranteeError
+from privroute.errors import GuaranteeError, InputError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.projection import project_in_place as right_projection
 from privroute.mechanism import from_flows as from_flows_module
+from privroute.mechanism import learn as learn_module
 from privroute.mechanism import sgd as sgd_module
-from privroute.mechanism.interface import implementation
-from privroute.mechanism.learn import learn_with_noise
+from privroute.mechanism.learn import Announcement, learn_with_noise
+from privroute.mechanism.registry import implementation
 from privroute.mechanism.sgd import iterates, public_caps, public_start
 from privroute.privacy.noise import GRID
-from privroute.study.mechanisms import Mechanism
+from privroute.study.mechanisms import Mechanism, as_mechanism
 
 FLOW_MECHANISMS: dict[str, Mechanism] = {
     "sgd": sgd(braess()),
     "sgd of the paper": sgd(braess(), constants="paper", cap_trips=None),
     "minimiser": pr.Minimiser(alpha=1.0),
 }
+
+
+def record(seen: list[tuple[str, float]], phase: str, share: float) -> None:
+    seen.append((phase, share))
 
 
 def check_isolation(options: Mechanism, folder: Path) -> None:
@@ -167,7 +171,7 @@ class TestOptions:
             perturbed(SCENARIO.network, np.zeros((1, 552), int), options)
 
     def test_steps_beyond_the_range_of_the_projection_are_refused_before_any_trip_is_read(self) -> None:
-        network = pr.Network([0, 1], [1, 0], pr.Latency([1.0, 1.0], 1.0, 0.0, 1.0), ["a", "b"])
+        network = pr.Network([0, 1], [1, 0], pr.Latency.bpr([1.0, 1.0], 1.0, 0.0, 1.0), ["a", "b"])
         with pytest.raises(GuaranteeError, match="alpha is so small"):
             perturbed(network, [[0, 0]], sgd(network, rate=1e15))
 
@@ -184,24 +188,44 @@ class TestOptions:
         assert np.isfinite(flows).all()
 
     def test_curves_of_infinite_slope_are_refused(self) -> None:
-        latency = pr.Latency([1.0, 1.0], 1.0, 1.0, 0.5)
+        latency = pr.Latency.bpr([1.0, 1.0], 1.0, 1.0, 0.5)
         network = pr.Network([0, 1], [1, 0], latency, ["a", "b"])
         for options in (sgd(network), pr.Minimiser(alpha=1.0)):
             with pytest.raises(pr.PrivrouteError, match="infinitely fast"):
                 perturbed(network, [[0, 0]], options)
 
 
-@pytest.mark.parametrize("name", ["sgd", "minimiser"])
-def test_progress_shows_how_many_of_how_many_and_nothing_measured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = io.StringIO()
-    console = Console(file=terminal, force_terminal=True, color_system=None, width=80)
-    monkeypatch.setattr(from_flows_module, "Console", lambda **_: console)
+@pytest.mark.parametrize("name", [*FLOW_MECHANISMS, "counts", "daily"])
+def test_the_private_phase_tells_k_of_a_public_number_and_the_same_for_all_data(name: str) -> None:
+    network, options = braess(), as_mechanism(FLOW_MECHANISMS.get(name, name))
+    told = []
+    for counts in (np.zeros((5, 12), int), np.full((5, 12), 30), np.random.default_rng(3).integers(0, 900, (5, 12))):
+        seen: list[tuple[str, float]] = []
+        data = history(network, counts)
+        announced = Announcement(pr.Study(network, data.frame, PROMISE, options), SeededNoise(1))
+        announced.draw(data, progress=partial(record, seen))
+        told.append(seen)
+    days = [("Learning from the days", k / 5) for k in range(6)] if name.startswith("sgd") else []
+    assert told == [[*days, ("Drawing noise", 0.0), ("Drawing noise", 1.0)]] * 3
+
+
+def test_a_large_network_gets_its_noise_in_blocks_of_a_public_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learn_module, "_DRAWN_AT_ONCE", 7)
+    seen: list[tuple[str, float]] = []
+    data = history(braess(), np.zeros((2, 12), int))
+    Announcement(pr.Study(braess(), data.frame, PROMISE, "daily"), SeededNoise(1)).draw(  # type: ignore[arg-type]
+        data, progress=partial(record, seen)
+    )
+    assert seen == [("Drawing noise", k / 4) for k in range(5)]
+
+
+def test_what_cannot_be_called_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", pr.Approval(epsilon=1.0, delta=1e-5, unit="request"))
     data = history(braess(), np.full((5, 12), 30))
-    learn_with_noise(braess(), data, PROMISE, FLOW_MECHANISMS[name], SeededNoise(1), progress=True)
-    shown = terminal.getvalue()
-    assert "Noise" in shown
-    assert ("5/5" in shown) == (name == "sgd")
-    assert not any(word in shown for word in ("gap", "error", "step", "%", "e-"))
+    old: Any = True
+    with pytest.raises(InputError, match="progress is a bool; pass a function"):
+        pr.learn(braess(), data, PROMISE, FLOW_MECHANISMS["sgd"], ledger=ledger, progress=old)
+    assert not ledger.account().charges
 
 
 @pytest.mark.parametrize("name", ["sgd", "minimiser"])

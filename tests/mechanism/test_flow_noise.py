@@ -11,13 +11,13 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.mechanism.flow_cases import CONGESTED, PROMISE, NoNoise, T, braess, pairs_of, sgd
+from tests.mechanism.flow_cases import CONGESTED, PROMISE, NoNoise, T, braess, draw, pairs_of, sgd
 from tests.statistical.rates import EACH
 
 import privroute as pr
-from privroute.mechanism.learn import draw, learn_with_noise
-from privroute.mechanism.options import Mechanism
+from privroute.mechanism.learn import learn_with_noise
 from privroute.privacy.noise import GRID, OpenDPNoise
+from privroute.study.mechanisms import Mechanism
 
 MECHANISMS = ["sgd", "minimiser"]
 DRAWN_AT_ONCE = 2**16  # of the present code; any other size is tested just as well

@@ -11,9 +11,9 @@ import privroute as pr
 from privroute.errors import GuaranteeError, NoiseError, PolicyError, PrivrouteError
 from privroute.evaluate.audit import neighbours
 from privroute.flows.unit_flows import infeasibility
-from privroute.mechanism.interface import implementation
 from privroute.mechanism.minimiser import optimum_of_mean
 from privroute.mechanism.promise import Promise
+from privroute.mechanism.registry import implementation
 from privroute.network.latency import Latency
 from privroute.privacy.flow_sensitivity import largest_mean_rate
 from privroute.study.frame import Frame

@@ -148,11 +148,20 @@ def check_fresh_noise(learn: Callable[..., pr.Release]) -> None:
 
 def test_noise_that_only_calls_itself_opendp_is_not_called_private() -> None:
     class Pretender(RecordingNoise):
-        @property
-        def kind(self) -> Any:
-            return "opendp"
+        kind = "opendp"
 
-    assert not learn_with_noise(NETWORK, DAYS, PROMISE, "counts", Pretender()).certificate.private
+        @property  # type: ignore[misc]
+        def __class__(self) -> Any:
+            return OpenDPNoise
+
+    class Changed(OpenDPNoise):
+        pass
+
+    for noise in (Pretender(), Changed()):
+        assert isinstance(noise, OpenDPNoise)
+        certificate = learn_with_noise(NETWORK, DAYS, PROMISE, "counts", noise).certificate
+        assert not certificate.private
+        assert certificate.noise == "seeded"
 
 
 def test_noise_that_is_derived_from_opendps_is_not_called_private() -> None:
@@ -224,7 +233,7 @@ class TestPlantedBugs:
             raw.append(history)
             return learn_with_noise(network, history, *rest)
 
-        def policy_from_raw(network: pr.Network, _demand: pr.Demand, options: Any, *, progress: bool) -> Any:
+        def policy_from_raw(network: pr.Network, _demand: pr.Demand, options: Any, *, progress: object) -> Any:
             del progress
             return pr.solve_optimum(network, raw[-1].mean, gap=options.gap).policy
 

@@ -103,11 +103,10 @@ def test_a_stream_is_as_good_as_the_days_it_averages(tmp_path: Path) -> None:
 def closed(link: int) -> pr.Network:
     """The network without one link."""
     keep = np.arange(NETWORK.links) != link
-    latency = NETWORK.latency
     return pr.Network(
         NETWORK.tail[keep],
         NETWORK.head[keep],
-        pr.Latency(*(getattr(latency, name)[keep] for name in ("free_flow_min", "capacity_per_min", "b", "power"))),
+        NETWORK.latency[keep],
         list(NETWORK.node_labels),
         zones=NETWORK.zones,
     )

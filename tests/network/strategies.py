@@ -46,7 +46,7 @@ def latencies(draw: DrawFn, links: int, largest: float = 1e6) -> Latency:
         case "bpr":
             return Latency.bpr(minutes, capacity)
         case _:
-            return Latency(minutes, capacity, each(0.0, largest), each(0.0, largest))
+            return Latency.bpr(minutes, capacity, each(0.0, largest), each(0.0, largest))
 
 
 @st.composite

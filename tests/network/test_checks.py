@@ -56,7 +56,7 @@ MASKED = np.ma.masked_array([1, 2], [False, True])
 MASKED_WEEK: Any = np.ma.masked_array(np.ones(7), np.eye(7, dtype=bool)[0])
 MASKED_ARGUMENTS: dict[str, Callable[[], object]] = {
     "rates": lambda: pr.Demand(PAIRS, MASKED),
-    "free flow": lambda: pr.Latency(MASKED, 1.0, 1.0, 1.0),
+    "free flow": lambda: pr.Latency.bpr(MASKED, 1.0, 1.0, 1.0),
     "factor": lambda: pr.Latency.affine([1.0, 2.0], 1.0, MASKED),
     "flow": lambda: LATENCY.time(MASKED),
     "tail": lambda: pr.Network(MASKED, [1, 0], LATENCY, ["a", "b"]),
@@ -98,7 +98,7 @@ def test_only_real_numbers_are_taken_for_real_numbers(values: Any) -> None:
     calls: list[tuple[type[InputError], Callable[[], object]]] = [
         (DemandError, lambda: pr.Demand(PAIRS, values)),
         (DemandError, lambda: pr.demand_from_matrix(two_nodes(), square)),
-        (NetworkError, lambda: pr.Latency(values, 1.0, 1.0, 1.0)),
+        (NetworkError, lambda: pr.Latency.bpr(values, 1.0, 1.0, 1.0)),
         (NetworkError, lambda: pr.Latency.affine([1.0, 2.0], 1.0, values)),
         (NetworkError, lambda: LATENCY.marginal_cost(values)),
         (NetworkError, lambda: LATENCY.marginal_slope_bound(values)),
@@ -135,7 +135,7 @@ def test_numbers_of_numpy_are_numbers(minutes: Any) -> None:
 WRONG: dict[str, tuple[type[InputError], Callable[[], object]]] = {
     "ragged rates": (DemandError, lambda: pr.Demand(PAIRS, RAGGED)),
     "no pairs": (DemandError, lambda: pr.Demand.from_observed(NOTHING, [1.0])),
-    "ragged capacity": (NetworkError, lambda: pr.Latency([1.0, 2.0], RAGGED, 1.0, 1.0)),
+    "ragged capacity": (NetworkError, lambda: pr.Latency.bpr([1.0, 2.0], RAGGED, 1.0, 1.0)),
     "ragged no_through": (NetworkError, lambda: two_nodes(no_through=[[True], [False, True]])),
     "ragged coordinates": (NetworkError, lambda: two_nodes(coordinates=RAGGED)),
     "parameter of another curve": (NetworkError, lambda: NETWORK.with_latency("bpr", factor=2)),

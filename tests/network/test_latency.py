@@ -11,7 +11,7 @@ from privroute.errors import NetworkError
 
 POWERS = st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 4.0, 6.3])
 ONE_LINK = st.builds(
-    lambda c, k, b, p: pr.Latency([c], [k], [b], [p]), numbers(0, 60), numbers(1e-2, 1e4), numbers(0, 5), POWERS
+    lambda c, k, b, p: pr.Latency.bpr([c], [k], [b], [p]), numbers(0, 60), numbers(1e-2, 1e4), numbers(0, 5), POWERS
 )
 LOADS = numbers(0.05, 3.0)
 
@@ -50,7 +50,7 @@ def test_marginal_slope_is_the_derivative_of_marginal_cost(latency: pr.Latency, 
 
 @given(ONE_LINK)
 def test_at_zero_flow_only_the_free_flow_time_counts(latency: pr.Latency) -> None:
-    expected = latency.free_flow_min * (1 + latency.b * (latency.power == 0))
+    expected = latency.free_flow_min * (1 + latency.parameter("b") * (latency.parameter("power") == 0))
     assert latency.time([0.0]) == expected
     assert latency.marginal_cost([0.0]) == pytest.approx(expected)
     assert latency.integral([0.0]) == 0
@@ -64,8 +64,9 @@ def test_affine_factor_is_the_time_at_capacity() -> None:
 
 def has_bound(curve: pr.Latency) -> bool:
     """Whether the slope of the marginal cost is finite, and neither it nor its parts vanish by rounding."""
-    constant = curve.power[0] * curve.b[0] * curve.free_flow_min[0] == 0
-    return bool(constant or (curve.power[0] >= 1 and min(curve.b[0], curve.free_flow_min[0]) > 1e-100))
+    b, power = curve.parameters[0]
+    constant = power * b * curve.free_flow_min[0] == 0
+    return bool(constant or (power >= 1 and min(b, curve.free_flow_min[0]) > 1e-100))
 
 
 @given(ONE_LINK.filter(has_bound), LOADS, numbers(0, 300))
@@ -94,14 +95,14 @@ def test_a_ceiling_makes_the_bounds_finite_without_a_largest_flow() -> None:
 
 
 def test_without_flow_the_slope_at_zero_is_the_bound() -> None:
-    latency = pr.Latency(np.full(3, 2.0), np.full(3, 4.0), 1.0, [1.0, 2.0, 1.0])
+    latency = pr.Latency.bpr(np.full(3, 2.0), np.full(3, 4.0), 1.0, [1.0, 2.0, 1.0])
     assert latency.marginal_slope_bound(0.0, [np.inf, np.inf, 2.0]).tolist() == [1.0, 0.0, 0.0]
     with pytest.raises(NetworkError, match="power 0.5 < 1"):
-        pr.Latency([1.0], [1.0], 1.0, 0.5).marginal_slope_bound(0.0)
+        pr.Latency.bpr([1.0], [1.0], 1.0, 0.5).marginal_slope_bound(0.0)
 
 
 def test_a_ceiling_just_above_the_free_flow_time_keeps_its_digits() -> None:
-    latency = pr.Latency([0.3], [1.0], 0.15, 4.0)
+    latency = pr.Latency.bpr([0.3], [1.0], 0.15, 4.0)
     ceiling = np.nextafter(0.3, 1.0)
     meets = ((ceiling - 0.3) / (0.3 * 0.15 * 5)) ** 0.25
     assert latency.marginal_slope_bound(np.inf, ceiling) == pytest.approx(
@@ -112,11 +113,11 @@ def test_a_ceiling_just_above_the_free_flow_time_keeps_its_digits() -> None:
 @pytest.mark.parametrize(
     ("curve", "flow_max"),
     [
-        (pr.Latency([1e200], [1e-200], 1.0, 1.0), 1.0),  # too large
-        (pr.Latency([1e200], [1e-200], 1.0, 2.0), 1.0),
-        (pr.Latency([1e-200], [1e200], 1.0, 1.0), 1.0),  # too small
-        (pr.Latency([1e-200], [1e200], 1.0, 1.0), 0.0),
-        (pr.Latency([1.0], [1.0], 1.0, 4.0), 1e-200),
+        (pr.Latency.bpr([1e200], [1e-200], 1.0, 1.0), 1.0),  # too large
+        (pr.Latency.bpr([1e200], [1e-200], 1.0, 2.0), 1.0),
+        (pr.Latency.bpr([1e-200], [1e200], 1.0, 1.0), 1.0),  # too small
+        (pr.Latency.bpr([1e-200], [1e200], 1.0, 1.0), 0.0),
+        (pr.Latency.bpr([1.0], [1.0], 1.0, 4.0), 1e-200),
     ],
 )
 def test_a_bound_that_rounds_to_infinity_or_zero_is_refused(curve: pr.Latency, flow_max: float) -> None:
@@ -129,13 +130,13 @@ EXTREME = st.sampled_from([0.0, 5e-324, 1e-300, 1e-3, 1.0, 7.0, 1e3, 1e300, 1.7e
 
 @given(EXTREME, EXTREME.filter(bool), EXTREME, EXTREME, st.sampled_from([0.0, 5e-324, 1.0, 1e200, 1.7e308, np.inf]))
 def test_no_curve_is_ever_not_a_number(c: float, k: float, b: float, p: float, flow: float) -> None:
-    latency = pr.Latency([c], [k], [b], [p])
+    latency = pr.Latency.bpr([c], [k], [b], [p])
     for function in (latency.time, latency.marginal_cost, latency.marginal_slope, latency.integral):
         assert function([flow])[0] >= 0
 
 
 def test_constant_links_take_any_flow() -> None:
-    latency = pr.Latency([0.0, 3.0, 3.0], [1e-300, 1e-300, 1e-300], [1.0, 0.0, 2.0], [4.0, 4.0, 0.0])
+    latency = pr.Latency.bpr([0.0, 3.0, 3.0], [1e-300, 1e-300, 1e-300], [1.0, 0.0, 2.0], [4.0, 4.0, 0.0])
     for flow in (1e10, np.inf):
         assert latency.time(np.full(3, flow)).tolist() == [0, 3, 9]
         assert latency.marginal_cost(np.full(3, flow)).tolist() == [0, 3, 9]
@@ -143,13 +144,13 @@ def test_constant_links_take_any_flow() -> None:
 
 
 def test_constant_links_have_no_slope_whatever_the_flow() -> None:
-    latency = pr.Latency([0.0, 3.0, 3.0], [1, 1, 1], [1.0, 0.0, 2.0], [4.0, 4.0, 0.0])
+    latency = pr.Latency.bpr([0.0, 3.0, 3.0], [1, 1, 1], [1.0, 0.0, 2.0], [4.0, 4.0, 0.0])
     assert (latency.marginal_slope_bound(np.inf) == 0).all()
     assert latency.marginal_cost_bound(np.inf) == pytest.approx([0.0, 3.0, 9.0])
 
 
 def test_infinite_slopes_are_refused_by_name() -> None:
-    latency = pr.Latency([1.0, 1.0], [1.0, 1.0], 0.15, [1.0, 0.5])
+    latency = pr.Latency.bpr([1.0, 1.0], [1.0, 1.0], 0.15, [1.0, 0.5])
     with pytest.raises(NetworkError, match=r"link 1: .*power 0\.5.*at least 1"):
         latency.marginal_slope_bound(10.0)
 
@@ -171,7 +172,7 @@ def test_infinite_slopes_are_refused_by_name() -> None:
 )
 def test_unusable_curves_are_refused(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(NetworkError, match=message):
-        pr.Latency(*arguments)  # type: ignore[arg-type]
+        pr.Latency.bpr(*arguments)  # type: ignore[arg-type]
 
 
 def test_unusable_flows_and_factors_are_refused() -> None:

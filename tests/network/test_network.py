@@ -109,7 +109,7 @@ def test_with_latency_changes_the_curves_only() -> None:
     steeper = network.with_latency("affine", factor=5)
     assert steeper.latency.time(np.ones(3)) == pytest.approx(5 * network.free_flow_min)
     assert steeper.with_latency("affine", factor=2) == network
-    with pytest.raises(NetworkError, match='pass "affine" or "bpr"'):
+    with pytest.raises(NetworkError, match='pass "affine".* or "'):
         network.with_latency("cubic")  # type: ignore[arg-type]
     with pytest.raises(NetworkError, match="factor is no parameter of bpr curves; pass b, power"):
         network.with_latency("bpr", factor=2)

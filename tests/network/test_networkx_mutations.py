@@ -47,6 +47,7 @@ EDGE_NAMES += [
     "highway",
     "lanes",
     "oneway",
+    "vdf_type",
     "b",
     "power",
     "background_per_min",

@@ -58,11 +58,11 @@ def test_plain_gmns_is_read_as_the_specification_says(tmp_path: Path) -> None:
     assert network.link_labels == ("a", "b", "b-reverse", "c")
     assert network.free_flow_min == pytest.approx([2, 2, 2, 2])
     assert network.capacity_per_min.tolist() == [30, 10, 10, 10]
-    assert network.latency.power.tolist() == [4] * 4
+    assert network.latency.parameter("power").tolist() == [4] * 4
     miles = pr.read_gmns(gmns(tmp_path, config="long_length,speed\nmi,mph\n"))
     assert miles.free_flow_min == pytest.approx([2, 2, 2, 2])
     assert pr.read_gmns(tmp_path, length_unit="km", speed_unit="mph").free_flow_min == pytest.approx([2 / 1.609344] * 4)
-    assert pr.read_gmns(tmp_path, latency="affine", factor=3).latency.b.tolist() == [2] * 4
+    assert pr.read_gmns(tmp_path, latency="affine", factor=3).latency.parameter("b").tolist() == [2] * 4
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_gmns_without_files_units_or_centroids_is_refused(tmp_path: Path) -> Non
         with pytest.raises(InputError, match=r"(length_unit|latency) is .*; pass "):
             pr.read_gmns(tmp_path, **options)
         if "latency" in options:
-            with pytest.raises(InputError, match='latency is .*; pass "affine" or "bpr"'):
+            with pytest.raises(InputError, match='latency is .*; pass "affine".* or "'):
                 pr.sioux_falls(**options)
 
 

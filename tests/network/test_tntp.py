@@ -85,7 +85,7 @@ def test_units_are_converted_once(tmp_path: Path) -> None:
     network = pr.read_tntp(file(tmp_path, NET), length_unit="km")
     assert network.free_flow_min.tolist() == [2, 3, 4, 5]
     assert network.capacity_per_min.tolist() == [10, 20, 10, 10]
-    assert network.latency.b.tolist() == [0.15, 0.2, 0.15, 0.15]
+    assert network.latency.parameter("b").tolist() == [0.15, 0.2, 0.15, 0.15]
     assert network.length_km is not None
     assert network.length_km.tolist() == [1.5, 2.5, 1, 1]
     assert network.no_through.tolist() == [True, True, False]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 from tests.policy.strategies import unit_flows
+from tests.reference import kernels
 
 import privroute as pr
 from privroute import _core
 from privroute.errors import DemandError, NetworkError, PolicyError
-from privroute.flows import reference
 
 # Each chi-squared test below raises a false alarm once in a thousand million runs.
 FALSE_ALARM = 1e-9
@@ -257,7 +257,7 @@ def test_a_policy_is_evaluated_on_its_own_links_only() -> None:
 
 def both(name: str, *arguments: Any) -> tuple[Any, Any]:
     """What the compiled kernel and its readable twin make of the same arguments."""
-    return getattr(_core, name)(*arguments), getattr(reference, name)(*arguments)
+    return getattr(_core, name)(*arguments), getattr(kernels, name)(*arguments)
 
 
 @given(unit_flows())

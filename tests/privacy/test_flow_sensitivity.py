@@ -125,7 +125,7 @@ class TestConstants:
             for link in range(2):
                 y = sum(Fraction(float(rate)) * x[pair][link] for pair, rate in enumerate(rates))
                 free, room = (Fraction(float(a[link])) for a in (latency.free_flow_min, latency.capacity_per_min))
-                cost = free * (1 + 2 * Fraction(float(latency.b[link])) * y / room)
+                cost = free * (1 + 2 * Fraction(float(latency.parameter("b")[link])) * y / room)
                 for pair in range(2):
                     point = x[pair][link] - Fraction(step) * (
                         Fraction(float(rates[pair])) * cost + Fraction(0.9) * x[pair][link]

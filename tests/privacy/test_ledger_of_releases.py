@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 import privroute as pr
 from privroute.errors import BudgetError, LedgerError
-from privroute.mechanism.learn import check_public
-from privroute.mechanism.options import as_mechanism
+from privroute.mechanism.learn import Announcement
 from privroute.privacy.ledger_file import transaction
 from privroute.privacy.noise import OpenDPNoise
 
@@ -38,7 +37,7 @@ def learn(data: pr.DemandHistory, guarantee: pr.Guarantee, ledger: pr.Ledger) ->
 
 def check(data: pr.DemandHistory, guarantee: pr.Guarantee, ledger: pr.Ledger) -> None:
     """What the command line does before it opens a trip file."""
-    check_public(NETWORK, data.frame, guarantee, as_mechanism("counts"), ledger)
+    Announcement(pr.Study(NETWORK, data.frame, guarantee), ledger=ledger)
 
 
 def stream(data: pr.DemandHistory, guarantee: pr.Guarantee, ledger: pr.Ledger) -> None:

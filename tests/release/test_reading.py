@@ -69,6 +69,14 @@ def nulls(values: pa.ChunkedArray) -> pa.Array:
     return pa.nulls(len(values), values.type)
 
 
+def negative(values: pa.ChunkedArray) -> pa.Array:
+    return pc.negate(values)
+
+
+def swapped(names: list[str]) -> list[str]:
+    return [*names[:-2], names[-1], names[-2]]
+
+
 def one_known(values: pa.ChunkedArray) -> pa.Array:
     return pa.array([1.0, *[None] * (len(values) - 1)], values.type)
 
@@ -106,6 +114,17 @@ def null_inside(values: pa.ChunkedArray) -> pa.Array:
         ("nodes", column("node_id", lambda values: values.dictionary_encode()), "has other columns than"),
         ("links", column("length_km", one_known), "length_km is empty in 75 of 76 rows"),
         ("links", column("from_node_id", lambda values: pa.array(["x"] * len(values))), "no node is labelled 'x'"),
+        ("links", column("vdf_type", first_null), "vdf_type is empty in 1 of 76 rows"),
+        ("links", column("vdf_type", lambda values: pa.array(["x" * 10**6] * len(values))), "vdf_type is 'xx.*known"),
+        ("links", column("vdf_type", lambda values: values.dictionary_encode()), "has other columns than"),
+        ("links", column("vdf_alpha", first_null), "vdf_alpha is not in exactly the rows whose curve has it"),
+        ("links", column("vdf_beta", nulls), "vdf_beta is not in exactly the rows whose curve has it"),
+        ("links", column("vdf_beta", negative), "power: positions 0, 1, 2 and 73 more are not usable"),
+        ("links", column("vdf_beta", lambda values: values.cast("float32")), "has other columns than"),
+        ("links", lambda table: table.drop_columns(["vdf_beta"]), "other parameters than its curves need: vdf_alpha"),
+        ("links", lambda table: table.drop_columns(["vdf_type"]), "has other columns than"),
+        ("links", lambda table: table.append_column("vdf_gamma", table["vdf_beta"]), "has other columns than"),
+        ("links", lambda table: table.select(swapped(table.column_names)), "has other columns than"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(

@@ -16,10 +16,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
+from tests.network.curve_cases import Quadratic
 from tests.policy.strategies import unit_flows
 
 import privroute as pr
 from privroute.errors import LargeDeltaWarning, ReleaseError
+from privroute.network.curves import CURVES
 from privroute.release.release import Release
 
 SCENARIO = pr.sioux_falls()
@@ -56,6 +58,23 @@ def test_any_network_and_policy_survive(case: Any) -> None:
     assert read.policy == policy
     assert read.demand is None
     assert read.noisy_counts is None
+
+
+def test_links_that_differ_in_curve_survive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CURVES, "quadratic", Quadratic())
+    rows = [[0.15, 4.0], [1.0, 0.1, 2.0], [1.0, 1.0]]
+    latency = pr.Latency.by_link([1.0, 2.0, 3.0], 1.0, ["bpr", "quadratic", "bpr"], rows)
+    network = pr.Network([0, 0, 1], [1, 1, 0], latency, ["a", "b"])
+    policy = pr.RoutingPolicy(network, pr.Pairs([0], [1]), [0, 2], [0, 1, 2], [0, 1], [0.5, 0.5])
+    Release(policy, RELEASE.certificate).save(tmp_path / "out")
+    assert pr.load_release(tmp_path / "out").policy == policy
+    table = pq.read_table(tmp_path / "out" / "links.parquet").to_pydict()
+    assert table["vdf_type"] == ["bpr", "quadratic", "bpr"]
+    assert table["vdf_alpha"] == [0.15, 0.1, 1.0]
+    assert table["vdf_beta"] == [4.0, None, 1.0]
+    monkeypatch.delitem(CURVES, "quadratic")
+    with pytest.raises(ReleaseError, match="has other columns than"):
+        pr.load_release(tmp_path / "out")
 
 
 def test_tables_open_with_gmns_names_and_negative_counts(tmp_path: Path) -> None:

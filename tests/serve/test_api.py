@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -12,6 +13,7 @@ from tests.statistical.rates import EACH
 
 import privroute as pr
 from privroute.release.explanation import explain
+from privroute.serve.caching import release_id
 
 
 def ends(release: pr.Release, pair: int) -> tuple[object, object]:
@@ -191,6 +193,24 @@ def test_another_release_has_another_name(
     same = pr.Release(release.policy, release.certificate, release.demand, release.noisy_counts)
     assert httpx.get(f"{serve(same)}/v1/health").json()["release"] == mine
     assert httpx.get(f"{serve(bare)}/v1/health").json()["release"] != mine
+
+
+def test_a_release_with_other_curves_has_another_name(release: pr.Release) -> None:
+    policy, latency = release.policy, release.network.latency
+    changes: list[pr.Latency] = [latency]
+    for position in range(latency.parameters.shape[1]):
+        parameters = latency.parameters.copy()
+        parameters[7, position] += 0.25
+        changes.append(replace(latency, parameters=parameters))
+    changes.append(replace(latency, capacity_per_min=latency.capacity_per_min * 2))
+    changes.append(replace(latency, free_flow_min=latency.free_flow_min * 2))
+    arrays = (policy.pairs, policy.pair_start, policy.path_start, policy.links, policy.probability)
+    names = [
+        release_id(replace(release, policy=pr.RoutingPolicy(replace(release.network, latency=changed), *arrays)))
+        for changed in changes
+    ]
+    assert names[0] == release_id(release)
+    assert len(set(names)) == len(changes)
 
 
 def test_large_documents_are_packed_for_those_who_can_unpack_them(client: httpx.Client) -> None:

@@ -23,8 +23,10 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_geojson_has_every_link_with_its_flow_and_every_route_as_a_line(release: pr.Release, tmp_path: Path) -> None:
-    seen: list[int] = []
-    links, routes = export_release(release, tmp_path / "new" / "folder", "geojson", progress=seen.append)
+    seen: list[float] = []
+    links, routes = export_release(
+        release, tmp_path / "new" / "folder", "geojson", progress=lambda _phase, share: seen.append(share)
+    )
     network, policy, demand = release.network, release.policy, release.demand
     assert demand
     assert network.coordinates is not None
@@ -34,7 +36,9 @@ def test_geojson_has_every_link_with_its_flow_and_every_route_as_a_line(release:
     flow = [line["properties"]["volume_per_h"] for line in lines]
     assert flow == pytest.approx(policy.link_flow(demand) * 60)
     found = json.loads(routes.read_text())["features"]
-    assert seen[-1] == len(found) == np.count_nonzero(policy.probability)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    assert len(found) == np.count_nonzero(policy.probability)
     again = np.zeros(network.links)
     index = {str(label): link for link, label in enumerate(network.link_labels)}
     for feature in found:

@@ -64,14 +64,14 @@ def audit(
     chosen, data = worst_case(mechanism)
     if not as_json:
         say(f"Making {runs:,} releases of each of two data sets with {mechanism} ...")
-    with bar(f"Releasing with {mechanism}", runs) as done:
+    with bar() as progress:
         found = run_audit(
             lambda network, history: pr.learn(network, history, promise, chosen),
             promise,
             data=data,
             runs=runs,
             false_alarm=false_alarm,
-            progress=done,
+            progress=progress,
         )
     if as_json:
         say_json(
@@ -125,11 +125,11 @@ def _attack(mechanism: str, promise: pr.Guarantee, trials: int, alarm: float, *,
             f"{trials:,} trials with published flows, then {2 * (trials + 2 * _CALIBRATION):,} releases, half of them "
             f"of {mechanism} ..."
         )
-    with bar("Looking for a trip in published flows", trials) as done:
-        found = [*attack_flows(network, history, trials=trials, false_alarm=alarm, seed=_SEED, progress=done)]
+    with bar() as progress:
+        found = [*attack_flows(network, history, trials=trials, false_alarm=alarm, seed=_SEED, progress=progress)]
     for name, promised in (("none", None), (mechanism, promise)):
         chosen: str | pr.Minimiser | pr.Sgd = on_flows.get(name, name)
-        with bar(f"Looking for a trip in releases of {name}", trials + 2 * _CALIBRATION) as done:
+        with bar() as progress:
             found.append(
                 attack_releases(
                     partial(pr.learn, network, guarantee=promised, mechanism=chosen),
@@ -140,7 +140,7 @@ def _attack(mechanism: str, promise: pr.Guarantee, trials: int, alarm: float, *,
                     calibration=_CALIBRATION,
                     false_alarm=alarm,
                     seed=_SEED,
-                    progress=done,
+                    progress=progress,
                 )
             )
     if as_json:

@@ -50,19 +50,11 @@ def inspect(
                 say(sentence, bullet=True)
     heading("What is in it")
     say(f"{network.nodes:,} nodes, {network.links:,} links, {network.zones.size:,} zones.", bullet=True)
-    say(f"Travel times: {_latency(network.latency)}.", bullet=True)
+    say(f"Travel times: {network.latency.words}.", bullet=True)
     say(f"Routes: {routes_in_words(found.policy)}.", bullet=True)
     say(_demand(found), bullet=True)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
     say(f"Budget: {budget_in_words(certificate)}. Made with {versions or 'versions not named'}.", bullet=True)
-
-
-def _latency(latency: pr.Latency) -> str:
-    if (latency.power == 1).all():
-        low, high = 1 + latency.b.min(), 1 + latency.b.max()
-        factor = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-        return f"affine, {factor} times as long at capacity as on the empty road"
-    return f"BPR curves with powers {latency.power.min():g} to {latency.power.max():g}"
 
 
 def _demand(found: pr.Release) -> str:

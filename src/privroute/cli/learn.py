@@ -8,7 +8,7 @@ import typer
 import privroute as pr
 from privroute.cli.output import check_release_folder
 from privroute.cli.study_options import LEARN_KEYS, SetOption, StudyArgument, settings_of, with_keys
-from privroute.cli.terminal import line, number_of, on_terminal, said_already, say, warn
+from privroute.cli.terminal import bar, line, number_of, said_already, say, warn
 from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, arg, named
 
 if TYPE_CHECKING:
@@ -112,20 +112,22 @@ def learn(
         noisy_days = None if stream is None or dry_run else _stream(stream, chosen, account)
         announced = Announcement(chosen, ledger=account) if promised and noisy_days is None else None
     line(f"{chosen.network}, {number_of(len(chosen.pairs), 'pair')}: {chosen.calendar}")
-    data = (
-        pr.read_trips(
-            trips,
-            chosen,
-            diagnostics=diagnostics,
-            report=_say,
-            memory_mb=memory_mb,
-            temp_folder=temp_folder,
-            progress=on_terminal(),
+    reports: list[TripRows] = []  # said when the bar is gone
+    with bar() as progress:
+        data = (
+            pr.read_trips(
+                trips,
+                chosen,
+                diagnostics=diagnostics,
+                report=reports.append,
+                memory_mb=memory_mb,
+                temp_folder=temp_folder,
+                progress=progress,
+            )
+            if trips
+            else pr.read_daily_od(history or "", chosen, report=reports.append)
         )
-        if trips
-        else pr.read_daily_od(history or "", chosen, report=_say)
-    )
-    _say_counted(data)
+    _say_counted(data, reports[-1])
     if dry_run or out is None:
         say("Only checked: nothing was charged and nothing was released.")
         return
@@ -159,19 +161,17 @@ def _release(
     data: "pr.DemandHistory", announced: "Announcement | None", noisy_days: "pr.Stream | None"
 ) -> "pr.Release":
     """Charge, draw, publish: once, or for each day of a stream, whose last release is kept."""
-    if announced is not None:
-        return announced.release(data, progress=on_terminal())
-    if noisy_days is None:
-        raise GuaranteeError("nothing was announced, so nothing is released")
-    return [noisy_days.add_day(day) for day in data.each_day()][-1]
+    with bar() as progress:
+        if announced is not None:
+            return announced.release(data, progress=progress)
+        if noisy_days is None:
+            raise GuaranteeError("nothing was announced, so nothing is released")
+        return [noisy_days.add_day(day, progress=progress) for day in data.each_day()][-1]
 
 
-def _say(rows: "TripRows") -> None:
-    line(f"{rows}", style="yellow")
-
-
-def _say_counted(data: "pr.DemandHistory") -> None:
+def _say_counted(data: "pr.DemandHistory", rows: "TripRows") -> None:
     """How much was counted, on the curator's terminal."""
+    line(f"{rows}", style="yellow")
     counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
     days = number_of(data.days, "day")
     line(

@@ -83,7 +83,7 @@ def plan(
     if usual is None:
         raise InputError("a plan needs a public demand: give --prior, or --zone-sizes with --trips-per-hour")
     mechanism = settings.mechanism(usual if settings.get("mechanism.name") == "sgd" else None)
-    with bar("Learning from simulated days", draws * (len(set(wanted)) + 1)) as done:
+    with bar() as progress:
         found = make_plan(
             roads,
             usual,
@@ -96,7 +96,7 @@ def plan(
             draws=draws,
             seed=seed,
             prior_is_gravity=zone_sizes is not None,
-            progress=lambda finished, _total: done(finished),
+            progress=progress,
         )
     _show(found, roads)
     if out is not None:

@@ -55,8 +55,8 @@ def export(
     if taken:
         raise _taken(taken[0])
     found = load(release)
-    with bar("Writing routes", int((found.policy.probability > 0).sum())) as done:
-        paths = export_release(found, out, kind, overwrite=overwrite, progress=done)
+    with bar() as progress:
+        paths = export_release(found, out, kind, overwrite=overwrite, progress=progress)
     for path in paths:
         line(f"Written: {path}")
     if found.network.coordinates is None:

@@ -13,7 +13,6 @@ from privroute.errors import InputError
 
 __all__ = ["reproduce"]
 
-_STEPS = 1000
 _TNTP = "PRIVROUTE_TNTP"
 
 
@@ -49,13 +48,13 @@ def reproduce(
     done = []
     for experiment in wanted:
         started = time.perf_counter()
-        with bar(experiment.title, _STEPS) as shown:
-            result = experiment.run(options, lambda share, shown=shown: shown(round(share * _STEPS)))  # type: ignore[misc]
+        with bar() as progress:
+            result = experiment.run(options, progress)
         done.append(Done(experiment, result, time.perf_counter() - started))
         true = sum(claim.holds for claim in result.claims)
         line(f"{experiment.title}: {true} of {len(result.claims)} statements hold ({done[-1].seconds:.1f} s)")
-    with bar("Drawing", 1):
-        page = write_report(done, options, out)
+    with bar() as progress:
+        page = write_report(done, options, out, progress=progress)
     theirs = [claim for each in done for claim in each.result.claims if claim.source != "ours"]
     table(
         "Statements of the paper that do not hold here with its printed constants",

@@ -9,16 +9,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich import progress as rich_progress
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from privroute.errors import ReleaseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from privroute.progress import Progress
 
 __all__ = [
     "bar",
@@ -26,7 +28,6 @@ __all__ = [
     "heading",
     "line",
     "number_of",
-    "on_terminal",
     "percent",
     "plain",
     "said_already",
@@ -131,17 +132,25 @@ def chance(value: float) -> str:
 
 
 @contextmanager
-def bar(text: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on the error stream while this lasts; what it gives is called with how much is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not on_terminal()) as progress:
-        task = progress.add_task(text, total=total)
-        yield lambda done: progress.update(task, completed=done)
+def bar() -> Iterator[Progress | None]:
+    """What the library calls to show a bar on the error stream while this lasts; None where nobody watches."""
+    if not errors.is_terminal:
+        yield None
+        return
+    columns = (
+        rich_progress.TextColumn("{task.description}", markup=False),
+        rich_progress.BarColumn(),
+        rich_progress.TaskProgressColumn(),
+        rich_progress.TimeElapsedColumn(),
+    )
+    # The standard output stays what it is: somebody may have redirected it to a file.
+    with rich_progress.Progress(*columns, console=errors, transient=True, redirect_stdout=False) as shown:
+        task = shown.add_task("", total=1.0, visible=False)
 
+        def show(phase: str, share: float) -> None:
+            shown.update(task, description=plain(phase), completed=share, visible=True)
 
-def on_terminal() -> bool:
-    """Whether somebody watches the error stream, where bars are shown."""
-    return errors.is_terminal
+        yield show
 
 
 def plain(text: str) -> str:

@@ -36,6 +36,7 @@ from privroute.flows.unit_flows import unit_flows_of
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.theory import accuracy_limit, least_delta
+from privroute.progress import check_progress, each_told, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from privroute.network.demand import Demand
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
+    from privroute.progress import Progress
     from privroute.release.release import Release
     from privroute.study.guarantee import Guarantee
     from privroute.study.mechanisms import Mechanism
@@ -232,7 +234,7 @@ def attack_flows(
     seed: int = 1,
     rare: bool = True,
     solve: Callable[[Network, Demand], Solution] = solve_optimum,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Attack, Attack]:
     """Attack published flows of the days' mean demand: once those of every pair, once the total flow of each link only.
 
@@ -240,13 +242,15 @@ def attack_flows(
     trials : an even number; each takes another pair and day
     rare : see `rare_trip`
     solve : whatever routes a demand; Theorem 1 holds for every feasible solution, e.g. solve_equilibrium
+    progress : called with the share of the trials that are made
     """
+    check_progress(progress)
     _check(trials, false_alarm, seed)
     chance = np.random.default_rng(seed)
     present = _coins(chance, trials)
     seen = np.empty((2, trials))
     one = history.expansion / (history.days * history.period_min)  # what one request adds to the mean, per minute
-    for trial in range(trials):
+    for trial in each_told(range(trials), trials, "Looking for a trip in published flows", progress):
         case = rare_trip(
             history, int(chance.integers(len(history.pairs))), day=int(chance.integers(history.days)), rare=rare
         )
@@ -258,8 +262,6 @@ def attack_flows(
         seen[0, trial] = (net_inflow(network, of_pair, node) - known.rate_per_min[case.pair]) / one
         others = net_inflow(network, network.background_per_min, node) + _net_arrivals(known, node)
         seen[1, trial] = (net_inflow(network, solution.link_flow, node) - others) / one
-        if progress is not None:
-            progress(trial + 1)
     names = "standard flows, pair by pair", "total flow of each link only"
     per_pair, total = (
         Attack(name, present, row, threshold=0.5, false_alarm=false_alarm)
@@ -278,7 +280,7 @@ def attack_releases(
     calibration: int = 100,
     false_alarm: float = 1e-3,
     seed: int = 1,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Attack:
     """Attack releases of the neighbours `case` in the direction between their answers without noise.
 
@@ -288,8 +290,9 @@ def attack_releases(
     guarantee : what is promised, None where nothing is
     trials : an even number of releases to be judged
     calibration : releases of each neighbour that the adversary makes to set its threshold, apart from the trials
-    progress : called with the number of releases made, of trials + 2 · calibration
+    progress : called with the share of the trials + 2 · calibration releases that are made
     """
+    check_progress(progress)
     _check(trials, false_alarm, seed)
     if calibration < 1:
         raise InputError(f"calibration is {calibration}; pass at least 1 release of each data set")
@@ -303,8 +306,7 @@ def attack_releases(
         nonlocal done
         value = float(_seen(learn(history)) @ direction)
         done += 1
-        if progress is not None:
-            progress(done)
+        tell(progress, "Looking for a trip in releases", done / (trials + 2 * calibration))
         return value
 
     own = np.array([[evidence(history) for history in (case.without, case.with_one)] for _ in range(calibration)])

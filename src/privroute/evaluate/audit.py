@@ -24,6 +24,7 @@ from privroute.network.demand import Demand
 from privroute.network.latency import Latency
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
+from privroute.progress import check_progress, each_told
 from privroute.study.mechanisms import Minimiser, Sgd
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from privroute.progress import Progress
     from privroute.release.release import Release
     from privroute.study.guarantee import Guarantee
     from privroute.study.mechanisms import Mechanism
@@ -110,25 +112,24 @@ def audit(
     data: tuple[Network, DemandHistory, DemandHistory] | None = None,
     runs: int = 2000,
     false_alarm: float = 1e-3,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Audit:
     """Bound epsilon from below by `runs` releases of each neighbour, a quarter of them to choose the threshold.
 
     learn : makes a release of a network and a history, e.g. lambda n, h: privroute.learn(n, h, guarantee)
     data : a network and two neighbours, of which the second has the unit more, on the first pair; default: `neighbours`
-    progress : called with the number of pairs of releases made
+    progress : called with the share of the releases that are made
     """
+    check_progress(progress)
     if runs < _FEWEST_RUNS:
         raise InputError(f"runs is {runs}; an audit needs at least {_FEWEST_RUNS}")
     if not 0 < false_alarm < 1:
         raise InputError(f"false_alarm is {false_alarm}; pass a probability between 0 and 1, for instance 0.001")
     network, without, with_one = neighbours() if data is None else data
     seen = np.empty((2, runs))
-    for run in range(runs):
+    for run in each_told(range(runs), runs, "Releasing two neighbours", progress):
         for row, history in zip(seen, (without, with_one), strict=True):
             row[run] = _statistic(learn(network, history))
-        if progress is not None:
-            progress(run + 1)
     first = runs // 4
     fresh = runs - first
     threshold = _best_threshold(seen[0, :first], seen[1, :first], guarantee.delta, fresh, false_alarm)

@@ -17,10 +17,11 @@ from privroute.errors import InputError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline, Comparison, policies_without_data
 from privroute.history.simulate import simulate_days
-from privroute.mechanism.interface import implementation
 from privroute.mechanism.learn import learn_with_noise
+from privroute.mechanism.registry import implementation
 from privroute.network.checks import check_period_of_day
 from privroute.network.demand import Demand
+from privroute.progress import check_progress, tell
 from privroute.study.calendar import Calendar
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, delta_caveat
@@ -28,10 +29,11 @@ from privroute.study.mechanisms import Unprotected, as_mechanism
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from privroute.history.demand_history import DemandHistory
     from privroute.network.network import Network
+    from privroute.progress import Progress
     from privroute.study.mechanisms import Mechanism
 
 __all__ = ["DEFAULT_EPSILONS", "Plan", "PlanRow", "plan"]
@@ -154,7 +156,7 @@ def plan(
     draws: int = 5,
     seed: int = 1,
     prior_is_gravity: bool = False,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """Simulate what learning would give for each epsilon. Only public data.
 
@@ -162,8 +164,9 @@ def plan(
     days, period_min, expansion : the public frame of the data to come
     draws : simulated histories, each with its own noise; the same for every epsilon, so that rows can be compared
     prior_is_gravity : the prior is itself a gravity model, so comparing with one says nothing and is left out
-    progress : called with how many policies are learned, and how many there will be
+    progress : called with the share of the policies that are learned
     """
+    check_progress(progress)
     chosen = as_mechanism(mechanism)
     if isinstance(chosen, Unprotected):
         raise InputError('mechanism "none" needs no plan: it has no epsilon')
@@ -185,8 +188,7 @@ def plan(
         used = Unprotected() if guarantee is None else chosen
         release = learn_with_noise(network, history, guarantee, used, SeededNoise(noise_seed))
         done += 1
-        if progress is not None:
-            progress(done, total)
+        tell(progress, "Learning from simulated days", done / total)
         return baseline.percent(release.policy)
 
     for days_seed, noise_seed in np.random.SeedSequence(seed).generate_state(2 * draws).reshape(draws, 2).tolist():
@@ -209,7 +211,7 @@ def plan(
         ),
         without_noise=tuple(unprotected),
         without_data=tuple(
-            Comparison(name, baseline.percent(policy), uses_data=False)
+            Comparison(name, baseline.percent(policy))
             for name, policy in policies_without_data(network, prior).items()
             if not (prior_is_gravity and "gravity" in name)
         ),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.demand.gravity import gravity_demand
 from privroute.flows.optimum import solve_optimum
-from privroute.mechanism.gravity import gravity_demand
 from privroute.network.demand import Demand
 from privroute.network.pairs import free_flow_minutes
 from privroute.policy.travel_time import total_travel_time
@@ -57,11 +57,10 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A row of a comparison: what was done, what it costs, and whether it used data."""
+    """A row of a comparison: what was done and what it costs."""
 
     name: str
     percent: float
-    uses_data: bool
 
 
 def free_flow_policy(network: Network, pairs: Pairs) -> RoutingPolicy:

@@ -13,12 +13,15 @@ import numpy as np
 
 from privroute.experiments.cases import ANAHEIM_LEFT_OUT, NO_NOISE, Case, cases, measure, without_noise
 from privroute.experiments.drawing import BLACK, GREY, draw_curves, finish, new_figure
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Result
 from privroute.experiments.settings import CERTIFIED, COUNTS, DAILY, LETTER, MINIMISER
+from privroute.progress import tell
 from privroute.study.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from privroute.progress import Progress
 
 __all__ = ["AGAINST_DAYS", "AGAINST_EPSILON"]
 
@@ -42,7 +45,7 @@ _COMMON = (
 )
 
 
-def run_against_epsilon(options: Options, tick: Tick) -> Result:
+def run_against_epsilon(options: Options, progress: Progress | None = None) -> Result:
     """N = 50 days, epsilon from 0.001 to 10."""
     curves: list[Curve] = []
     found = cases(options, _DAYS)
@@ -56,7 +59,7 @@ def run_against_epsilon(options: Options, tick: Tick) -> Result:
             levels = [Guarantee(epsilon, _DELTA) for epsilon in epsilons]
             rows = measure(case, mechanism, _DAYS, levels, seeds)
             curves.append(Curve.over_draws(case.name, mechanism, epsilons, rows))
-            tick((number + (position + 1) / len(_MECHANISMS)) / len(found))
+            tell(progress, AGAINST_EPSILON.title, (number + (position + 1) / len(_MECHANISMS)) / len(found))
         curves.append(Curve.of(case.name, NO_NOISE, epsilons, [without_noise(case, _DAYS)] * len(epsilons)))
         curves += _lines(case, epsilons)
     counts = next(curve for curve in curves if curve.label == COUNTS)
@@ -79,7 +82,7 @@ def run_against_epsilon(options: Options, tick: Tick) -> Result:
     )
 
 
-def run_against_days(options: Options, tick: Tick) -> Result:
+def run_against_days(options: Options, progress: Progress | None = None) -> Result:
     """Epsilon 0.1, from one day to a year."""
     curves: list[Curve] = []
     longest = 50 if options.quick else 365
@@ -92,7 +95,7 @@ def run_against_days(options: Options, tick: Tick) -> Result:
         for position, days in enumerate(numbers):
             for mechanism in _MECHANISMS:
                 rows[mechanism] += measure(case, mechanism, days, [Guarantee(_EPSILON, _DELTA)], seeds)
-            tick((number + (position + 1) / len(numbers)) / len(found))
+            tell(progress, AGAINST_DAYS.title, (number + (position + 1) / len(numbers)) / len(found))
         curves += [Curve.over_draws(case.name, mechanism, numbers, rows[mechanism]) for mechanism in _MECHANISMS]
         curves.append(Curve.of(case.name, NO_NOISE, numbers, [without_noise(case, days) for days in numbers]))
         curves += _lines(case, numbers)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.experiments.drawing import BLACK, COLOURS, GREY, finish, new_figure
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result
 from privroute.experiments.settings import ALPHA, BETA, PERIOD_MIN, paper_scenario
 from privroute.mechanism.theory import (
     Constants,
@@ -17,9 +17,12 @@ from privroute.mechanism.theory import (
     sensitivity,
 )
 from privroute.privacy.calibration import gaussian_scale
+from privroute.progress import tell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from privroute.progress import Progress
 
 __all__ = ["CONSTANTS"]
 
@@ -28,12 +31,12 @@ _EPSILON = _DELTA = 0.1
 _DAYS = 50
 
 
-def run(options: Options, tick: Tick) -> Result:
+def run(options: Options, progress: Progress | None = None) -> Result:
     """Evaluate formulas; nothing is simulated."""
     del options
     scenario, _ = paper_scenario()
     network, rates = scenario.network, scenario.demand.rate_per_min
-    q = network.latency.free_flow_min * network.latency.b / network.latency.capacity_per_min
+    q = network.latency.time_slope(np.zeros(network.links))
     largest, square = float(rates.max()), float(rates @ rates)
     with_demand = int(np.count_nonzero(rates))
     printed, holding = printed_constants(network, ALPHA, largest), corrected_constants(network, ALPHA, rates)
@@ -55,7 +58,7 @@ def run(options: Options, tick: Tick) -> Result:
     }
     own = gaussian_scale(_EPSILON, _DELTA, _sensitivity(holding.beta, holding.lipschitz))
     noises["that holds, OpenDP's calibration"] = own
-    tick(1.0)
+    tell(progress, CONSTANTS.title, 1.0)
     turning = BETA / ALPHA - 1
     return Result(
         name=CONSTANTS.name,

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.experiments.drawing import BLACK, COLOURS, GREY, finish, new_figure
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result
 from privroute.network.sioux_falls import sioux_falls
+from privroute.progress import tell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from privroute.progress import Progress
 
 __all__ = ["FIGURE_1"]
 
@@ -20,7 +23,7 @@ _FILE = "The built-in network holds the published figures."
 _MOST_TYPICAL = 1000.0
 
 
-def run(options: Options, tick: Tick) -> Result:
+def run(options: Options, progress: Progress | None = None) -> Result:
     """Read the built-in network and count."""
     del options
     scenario = sioux_falls()
@@ -30,7 +33,7 @@ def run(options: Options, tick: Tick) -> Result:
     times, links = np.unique(minutes, return_counts=True)
     rates, pairs = np.unique(hourly, return_counts=True)
     median = float(np.median(hourly))
-    tick(1.0)
+    tell(progress, FIGURE_1.title, 1.0)
     rows = (
         ("nodes", "", 24.0, network.nodes, _FILE),
         ("links", "", 76.0, network.links, _FILE),

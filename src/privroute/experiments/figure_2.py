@@ -10,7 +10,7 @@ from privroute.evaluate.suboptimality import free_flow_policy
 from privroute.experiments.algorithm_1 import after_noise, as_printed, certified, regularisation_gap
 from privroute.experiments.drawing import BLACK, GREY, draw_curves, finish, new_figure
 from privroute.experiments.prepared import Prepared
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result
 from privroute.experiments.settings import (
     ALPHA,
     BETA,
@@ -28,12 +28,15 @@ from privroute.experiments.settings import (
 from privroute.flows.unit_flows import unit_flows_of
 from privroute.mechanism.sgd import promise
 from privroute.mechanism.theory import Constants, classical_gaussian_scale, sensitivity
+from privroute.progress import tell
 from privroute.study.guarantee import Guarantee
 from privroute.study.mechanisms import Counts, Sgd
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from privroute.progress import Progress
 
 __all__ = ["FIGURE_2"]
 
@@ -48,7 +51,7 @@ _CONJECTURE = "conjecture: α = 1e3, steps of 2.5e-5"
 _STEPS = "steps"
 
 
-def run(options: Options, tick: Tick) -> Result:
+def run(options: Options, progress: Progress | None = None) -> Result:
     """Descend with both sets of constants; sweep the step size; solve the regularised optima."""
     scenario, _ = paper_scenario()
     hourly, unit = paper_scenario("hourly")
@@ -69,7 +72,7 @@ def run(options: Options, tick: Tick) -> Result:
             noisy = percent_above(where.baseline, after_noise(where, run_.last, noise, options.seed))
             last[setting][number], last[setting + _NOISY][number] = run_.percent[-1], noisy
             curves.append(Curve.of(setting, f"N = {number}", range(number + 1), run_.percent))
-        tick(number / 200)
+        tell(progress, FIGURE_2.title, number / 200)
     empty_roads = unit_flows_of(free_flow_policy(scenario.network, scenario.demand.pairs))
     from_paths = as_printed(days, empty_roads, alpha=ALPHA, beta=BETA)
     curves.append(Curve.of(LETTER, _FREE_FLOW, range(DAYS[-1] + 1), from_paths.percent))
@@ -82,7 +85,7 @@ def run(options: Options, tick: Tick) -> Result:
     uphill = as_printed(days, start, alpha=ALPHA, beta=BETA, plus=True).percent
     betas = np.geomspace(1e4, BETA, 5 if options.quick else 12)
     gaps = {weight: regularisation_gap(days.baseline, weight) for weight in (1e3, 2e3, ALPHA, 2 * ALPHA)}
-    tick(0.6)
+    tell(progress, FIGURE_2.title, 0.6)
     ends = {
         alpha: [as_printed(days, start, alpha=alpha, beta=beta).percent[-1] for beta in betas]
         for alpha in (_CONJECTURED_ALPHA, ALPHA)
@@ -93,7 +96,7 @@ def run(options: Options, tick: Tick) -> Result:
     near = ends[_CONJECTURED_ALPHA][0]
     counts = Prepared(hourly.network, true_days.history, Counts(), _GUARANTEE)
     default = true_days.baseline.percent(counts.policy(_GUARANTEE, options.seed))
-    tick(1.0)
+    tell(progress, FIGURE_2.title, 1.0)
     number = DAYS[-1]
     noise_why = "C = β makes the noise as large as the flows; most of the cost is flow in cycles (see Table 1)."
     rows = (

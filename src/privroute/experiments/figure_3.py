@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from privroute.experiments.algorithm_1 import as_printed, certified, regularisation_gap
 from privroute.experiments.drawing import draw_curves, finish, look, new_figure
 from privroute.experiments.prepared import Prepared
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result
 from privroute.experiments.settings import (
     ALPHA,
     BETA,
@@ -20,11 +20,14 @@ from privroute.experiments.settings import (
     random_paths,
     simulated,
 )
+from privroute.progress import tell
 from privroute.study.guarantee import Guarantee
 from privroute.study.mechanisms import Counts, Sgd
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from privroute.progress import Progress
 
 __all__ = ["FIGURE_3"]
 
@@ -58,7 +61,7 @@ _CASES = (
 )
 
 
-def run(options: Options, tick: Tick) -> Result:
+def run(options: Options, progress: Progress | None = None) -> Result:
     """Descend in each case with both sets of constants, and solve its regularised optimum."""
     curves: list[Curve] = []
     letter: dict[str, float] = {}
@@ -86,7 +89,7 @@ def run(options: Options, tick: Tick) -> Result:
         if not (options.quick and case.alpha < ALPHA):
             gaps[case.label] = regularisation_gap(days.baseline, 2 * case.alpha)
             curves.append(Curve.of(f"{case.panel}: {_FLOOR}", case.label, [0, DAYS[-1]], [gaps[case.label]] * 2))
-        tick((number + 1) / len(_CASES))
+        tell(progress, FIGURE_3.title, (number + 1) / len(_CASES))
 
     def said(labels: tuple[str, ...], values: dict[str, float]) -> str:
         return ", ".join(f"{label}: {values[label]:.3g} %" for label in labels if label in values)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.evaluate.seeded_noise import SeededNoise
-from privroute.mechanism.interface import implementation
+from privroute.mechanism.registry import implementation
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Prepared:
     ) -> None:
         self._study = Study(network, history.frame, any_guarantee, mechanism)
         self._steps = implementation(mechanism)
-        self.query = self._steps.query(self._study, history, progress=False)
+        self.query = self._steps.query(self._study, history, progress=None)
 
     @property
     def exact(self) -> NDArray[np.float64]:
@@ -56,4 +56,4 @@ class Prepared:
         promise = self._promise(guarantee)
         noisy = SeededNoise(seed).add_integers(self.query, promise.integer_scale)
         study = replace(self._study, guarantee=guarantee)
-        return self._steps.publish(study, promise, noisy, progress=False).policy
+        return self._steps.publish(study, promise, noisy, progress=None).policy

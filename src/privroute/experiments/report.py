@@ -19,12 +19,14 @@ from privroute.experiments.markdown import reproduction
 from privroute.experiments.page import page
 from privroute.experiments.tables import stamp
 from privroute.network.text_files import write_whole
+from privroute.progress import each_told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from privroute.experiments.result import Experiment, Options, Result
+    from privroute.progress import Progress
 
 __all__ = ["Done", "write_report"]
 
@@ -44,10 +46,10 @@ class Done:
     seconds: float
 
 
-def write_report(done: Sequence[Done], options: Options, folder: Path) -> Path:
+def write_report(done: Sequence[Done], options: Options, folder: Path, *, progress: Progress | None = None) -> Path:
     """Write all files into a folder that is there; returns the path of the page."""
     pictures: dict[str, bytes] = {}
-    for each in done:
+    for each in each_told(done, len(done), "Drawing", progress):
         name = each.experiment.name
         figure = each.experiment.draw(each.result)
         about = f"{stamp(options)} Noise in this figure: {each.result.noise}."

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from matplotlib.figure import Figure
 
-__all__ = ["Claim", "Curve", "Experiment", "Options", "Reported", "Result", "Tick"]
+    from privroute.progress import Progress
 
-Tick = Callable[[float], object]
-"""Called with the share of an experiment that is done, 0 to 1."""
+__all__ = ["Claim", "Curve", "Experiment", "Options", "Reported", "Result"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +137,6 @@ class Experiment:
 
     name: str
     title: str
-    run: Callable[[Options, Tick], Result]
+    run: Callable[[Options, Progress | None], Result]
     draw: Callable[[Result], Figure]
     alt: str

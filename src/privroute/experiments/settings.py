@@ -22,7 +22,6 @@ from privroute.flows.projection import project
 from privroute.flows.unit_flows import objective
 from privroute.history.simulate import simulate_days
 from privroute.network.demand import Demand
-from privroute.network.latency import Latency
 from privroute.network.sioux_falls import Scenario, sioux_falls
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def paper_scenario(
     if reading == "hourly":
         return Scenario(scenario.network, scenario.demand * demand), 1.0 / _MINUTES
     latency = scenario.network.latency
-    more = Latency(latency.free_flow_min, latency.capacity_per_min * _MINUTES, latency.b, latency.power)
+    more = replace(latency, capacity_per_min=latency.capacity_per_min * _MINUTES)
     return Scenario(replace(scenario.network, latency=more), scenario.demand * (demand * _MINUTES)), 1.0
 
 

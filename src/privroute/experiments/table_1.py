@@ -10,7 +10,7 @@ import numpy as np
 from privroute.experiments.algorithm_1 import after_noise, as_printed
 from privroute.experiments.drawing import BLACK, GREY, draw_curves, finish, look, new_figure
 from privroute.experiments.prepared import Prepared
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result
 from privroute.experiments.settings import (
     ALPHA,
     BETA,
@@ -31,6 +31,7 @@ from privroute.experiments.settings import (
 from privroute.flows.optimum import solve_optimum
 from privroute.mechanism.theory import Constants, classical_gaussian_scale, printed_constants, sensitivity
 from privroute.policy.decomposition import decompose
+from privroute.progress import tell
 from privroute.study.guarantee import Guarantee
 from privroute.study.mechanisms import Counts, Minimiser, Sgd
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from privroute.progress import Progress
     from privroute.study.mechanisms import Mechanism
 
 __all__ = ["TABLE_1"]
@@ -69,7 +71,7 @@ _WHY = {
 }
 
 
-def run(options: Options, tick: Tick) -> Result:
+def run(options: Options, progress: Progress | None = None) -> Result:
     """Price of each setting at each level, over seeds; price against the noise's scale; the noise that prices imply."""
     scenario, _ = paper_scenario()
     hourly, unit = paper_scenario("hourly")
@@ -84,7 +86,7 @@ def run(options: Options, tick: Tick) -> Result:
     prices[_LETTER_PATHS] = [
         [_price(days, last, _classical(BETA, *level), seed, as_paths=True) for seed in seeds] for level in _LEVELS
     ]
-    tick(0.2)
+    tell(progress, TABLE_1.title, 0.2)
     any_level = Guarantee(*_LEVELS[0])
     sgd = Sgd(public_demand=public_prior(hourly.demand, options.seed), alpha=ALPHA * unit)
     mechanisms: dict[str, Mechanism] = {
@@ -107,11 +109,11 @@ def run(options: Options, tick: Tick) -> Result:
             [_relative(true_days.baseline.percent(prepared.policy(Guarantee(*level), seed)), before) for seed in seeds]
             for level in _LEVELS
         ]
-        tick(0.4 + 0.2 * position)
+        tell(progress, TABLE_1.title, 0.4 + 0.2 * position)
     scales = np.geomspace(1e-7, 1.0, 8 if options.quick else 15)
     sweep = [statistics.fmean(_price(days, last, scale, seed) for seed in seeds) for scale in scales]
     implied = np.exp(np.interp(np.log(list(_PRICES.values())), np.log(sweep), np.log(scales)))
-    tick(1.0)
+    tell(progress, TABLE_1.title, 1.0)
     means = {name: [statistics.fmean(values) for values in rows] for name, rows in prices.items()}
     letter = means[LETTER]
     return Result(

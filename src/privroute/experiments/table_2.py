@@ -10,15 +10,18 @@ import numpy as np
 
 from privroute.experiments.algorithm_1 import regularisation_gap
 from privroute.experiments.drawing import BLACK, COLOURS, finish, new_figure
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result
 from privroute.experiments.settings import DAYS, Days, Reading, paper_scenario, simulated
 from privroute.flows.regularised import average_demand_errors, minimise_regularised
 from privroute.flows.unit_flows import objective
+from privroute.progress import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matplotlib.figure import Figure
+
+    from privroute.progress import Progress
 
 __all__ = ["TABLE_2"]
 
@@ -52,7 +55,7 @@ class _Timed:
     solving: float
 
 
-def run(options: Options, tick: Tick) -> Result:
+def run(options: Options, progress: Progress | None = None) -> Result:
     """Errors 1 to 3 in both readings, both regularisers, and the speed-ups."""
     errors: dict[tuple[int, str], list[float]] = {}
     numbers = DAYS[:1] if options.quick else DAYS
@@ -69,7 +72,7 @@ def run(options: Options, tick: Tick) -> Result:
                 for name, weight in (("α/2 |x|²", 1.0), ("α|x|²", 2.0)):
                     gap = regularisation_gap(days.baseline, weight * _ALPHA * unit)
                     errors.setdefault((3, name), []).append(gap / 100)
-        tick((row + 1) / len(numbers))
+        tell(progress, TABLE_2.title, (row + 1) / len(numbers))
     faster = timed[-1]
     rates_fit = all(
         abs(np.log(ours / paper)) < np.log(2)

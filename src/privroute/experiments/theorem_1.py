@@ -10,7 +10,7 @@ import numpy as np
 from privroute.evaluate.attack import answer_without_noise, attack_flows, attack_releases, rare_trip
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.experiments.drawing import BLACK, COLOURS, finish, new_figure
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Result
 from privroute.history.simulate import simulate_days
 from privroute.mechanism.learn import learn_with_noise
 from privroute.network.sioux_falls import sioux_falls
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from privroute.evaluate.attack import Attack
     from privroute.history.demand_history import DemandHistory
+    from privroute.progress import Progress
     from privroute.release.release import Release
 
 __all__ = ["THEOREM_1"]
@@ -35,15 +36,13 @@ _PANELS = {
 }
 
 
-def run(options: Options, tick: Tick) -> Result:
+def run(options: Options, progress: Progress | None = None) -> Result:
     """Toss coins, publish, and let the adversary of the theorem guess."""
     scenario = sioux_falls()
     network = scenario.network
     trials, days = (40, 5) if options.quick else (200, 10)
     history = simulate_days(scenario.demand, days=days, period_min=60.0, seed=options.seed)
-    by_pair, total = attack_flows(
-        network, history, trials=trials, seed=options.seed, progress=lambda done: tick(0.4 * done / trials)
-    )
+    by_pair, total = attack_flows(network, history, trials=trials, seed=options.seed, progress=progress)
     noise = SeededNoise(options.seed)
 
     def published(data: DemandHistory) -> Release:
@@ -60,7 +59,7 @@ def run(options: Options, tick: Tick) -> Result:
         trials=trials,
         calibration=trials // 4,
         seed=options.seed,
-        progress=lambda done: tick(0.4 + 0.6 * done / (trials + 2 * (trials // 4))),
+        progress=progress,
     )
     low, high = release.confidence
     return Result(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.experiments.drawing import BLACK, draw_curves, finish, new_figure
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Result
 from privroute.experiments.settings import (
     ALPHA,
     BETA,
@@ -29,6 +29,7 @@ from privroute.mechanism.theory import (
     step_sizes,
 )
 from privroute.privacy.flow_sensitivity import SgdBounds, ceiling_min
+from privroute.progress import tell
 from privroute.study.guarantee import Guarantee
 from privroute.study.mechanisms import Sgd
 from privroute.study.study import Study
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.experiments.settings import Days
+    from privroute.progress import Progress
 
 __all__ = ["THEOREM_2"]
 
@@ -50,7 +52,7 @@ _OWN = "bound with C by the paper's formula"
 _MEASURED = "measured, largest of the neighbours"
 
 
-def run(options: Options, tick: Tick) -> Result:
+def run(options: Options, progress: Progress | None = None) -> Result:
     """Add one request to the first and to the last day for several pairs, run both, and compare."""
     numbers = (1, 5, 25) if options.quick else (1, 5, 25, 50, 100, 200)
     curves: dict[tuple[str, str], list[float]] = {}
@@ -76,7 +78,7 @@ def run(options: Options, tick: Tick) -> Result:
                 last = _last_iterate(days, start, sgd.alpha, steps, ceiling_min(days.network, ceiling))
             curves.setdefault((setting, _BOUND[setting]), []).append(bound)
             curves.setdefault((setting, _MEASURED), []).append(_largest_move(days, last, options))
-        tick((position + 1) / len(numbers))
+        tell(progress, THEOREM_2.title, (position + 1) / len(numbers))
     proof = step_sizes(_PROOF_DAYS, 1.0, 1.0)
     exact = day_influence(proof, 1.0, 1.0) * _PROOF_DAYS
     claimed = day_influence_as_claimed(proof, 1.0) * _PROOF_DAYS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.experiments.drawing import draw_curves, finish, new_figure
-from privroute.experiments.result import Claim, Curve, Experiment, Options, Result, Tick
+from privroute.experiments.result import Claim, Curve, Experiment, Options, Result
 from privroute.experiments.settings import ALPHA, BETA, PERIOD_MIN
 from privroute.flows.projection import project
 from privroute.flows.regularised import minimise_regularised
@@ -23,9 +23,12 @@ from privroute.mechanism.theory import (
     step_sizes,
 )
 from privroute.network.sioux_falls import sioux_falls
+from privroute.progress import tell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from privroute.progress import Progress
 
 __all__ = ["THEOREM_3"]
 
@@ -38,7 +41,7 @@ _FAR = 45.0
 _WITHOUT_NOISE = "iterates before the noise"
 
 
-def run(options: Options, tick: Tick) -> Result:
+def run(options: Options, progress: Progress | None = None) -> Result:
     """Run long passes on days drawn from six demands, for which the optimum is known exactly."""
     scenario = sioux_falls()
     network, pairs = scenario.network, scenario.demand.pairs
@@ -64,7 +67,7 @@ def run(options: Options, tick: Tick) -> Result:
             if day == marks[column]:
                 distances[repeat, column] = np.linalg.norm(flows - optimum)
                 column += 1
-        tick((repeat + 1) / repeats)
+        tell(progress, THEOREM_3.title, (repeat + 1) / repeats)
     mean = distances.mean(axis=0)
     later = marks >= 8  # noqa: PLR2004 - the start is forgotten by then
     slope = float(np.polyfit(np.log(marks[later]), np.log(mean[later]), 1)[0])

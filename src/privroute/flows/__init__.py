@@ -1,1 +1,1 @@
-"""Unit flows, the system optimum and the equilibrium, and readable twins of the compiled kernels."""
+"""Unit flows, their projection, the system optimum and the equilibrium."""

@@ -13,29 +13,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from privroute import _core
 from privroute.errors import DemandError, InputError, NetworkError
-from privroute.flows.progress import gap_bar
 from privroute.network.checks import check_type, freeze, show
 from privroute.network.demand import Demand
 from privroute.network.network import Network
 from privroute.policy.routing_policy import RoutingPolicy
+from privroute.progress import check_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
+    from privroute.network.latency import Latency
+    from privroute.progress import Progress
 
 __all__ = ["ConvergenceRow", "Solution", "Status", "solve_equilibrium", "solve_optimum"]
 
 Status = Literal["converged", "iteration limit", "time limit", "interrupted", "stalled"]
 
 _MOST = 2**31
+_SMALLEST_GAP = 1e-15  # below this, rounding
 
 _ADVICE: dict[Status, str] = {
     "converged": "",
@@ -109,7 +111,7 @@ def solve_optimum(
     time_limit_s: float | None = None,
     start: Solution | RoutingPolicy | None = None,
     threads: int = 1,
-    progress: bool | Callable[[int, float, float], object] = False,
+    progress: Progress | None = None,
 ) -> Solution:
     """Route the demand so that the total travel time is least.
 
@@ -117,7 +119,8 @@ def solve_optimum(
     time_limit_s : stop after so many seconds with what there is; the status says so
     start : an earlier solution or policy of the same pairs to go on from
     threads : for the parts that are independent by origin
-    progress : True shows a bar; a function is called now and then with (iteration, gap, seconds), False from it stops
+    progress : called now and then with the phase, which names the gap reached, and the share of the way to `gap` in
+        decades; if it returns False the solver stops with what there is, and the status says so
     """
     return _solve(False, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
 
@@ -131,7 +134,7 @@ def solve_equilibrium(
     time_limit_s: float | None = None,
     start: Solution | RoutingPolicy | None = None,
     threads: int = 1,
-    progress: bool | Callable[[int, float, float], object] = False,
+    progress: Progress | None = None,
 ) -> Solution:
     """Route the demand so that nobody has a faster path (Wardrop); arguments as for `solve_optimum`."""
     return _solve(True, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
@@ -146,7 +149,7 @@ def _solve(
     time_limit_s: float | None,
     start: Solution | RoutingPolicy | None,
     threads: int,
-    progress: bool | Callable[[int, float, float], object],
+    progress: Progress | None,
 ) -> Solution:
     check_type(network, Network, "network", NetworkError)
     check_type(demand, Demand, "demand", DemandError)
@@ -155,28 +158,25 @@ def _solve(
     _check("threads", threads, 1, whole=True)
     if time_limit_s is not None:
         _check("time_limit_s", time_limit_s, 0.0)
+    check_progress(progress)
     pairs = demand.pairs.reachable(network)
-    with gap_bar(gap, progress) as notify:
-        found = _core.assign(
-            network.tail,
-            network.head,
-            network.no_through.view(np.uint8),
-            network.free_flow_min,
-            network.latency.b,
-            network.capacity_per_min,
-            network.latency.power,
-            network.background_per_min,
-            pairs.origin,
-            pairs.destination,
-            demand.rate_per_min,
-            equilibrium=equilibrium,
-            gap=gap,
-            max_iterations=max_iterations,
-            time_limit=math.inf if time_limit_s is None else time_limit_s,
-            threads=threads,
-            progress=notify,
-            earlier=_start(start, network, demand),
-        )
+    found = _core.assign(
+        tail=network.tail,
+        head=network.head,
+        no_through=network.no_through.view(np.uint8),
+        latency=compiled(network.latency),
+        background=network.background_per_min,
+        origin=pairs.origin,
+        destination=pairs.destination,
+        demand=demand.rate_per_min,
+        equilibrium=equilibrium,
+        gap=gap,
+        max_iterations=max_iterations,
+        time_limit=math.inf if time_limit_s is None else time_limit_s,
+        threads=threads,
+        progress=None if progress is None else partial(_tell, progress, gap),
+        earlier=_start(start, network, demand),
+    )
     policy = RoutingPolicy(
         network, pairs, found["pair_start"], found["path_start"], found["links"], found["probability"]
     )
@@ -200,6 +200,23 @@ def _solve(
         iterations=found["iterations"],
         status=found["status"].replace("_", " "),
         report=tuple(ConvergenceRow(*row) for row in rows),
+    )
+
+
+def _tell(progress: Progress, target: float, _iteration: int, gap: float, _seconds: float) -> bool:
+    """Tell how far the gap has come from 10 to its target; solvers close it at about a constant rate of decades."""
+    whole = max(1.0 - math.log10(max(target, _SMALLEST_GAP)), 1.0)
+    reached = 1.0 - math.log10(max(gap, _SMALLEST_GAP))
+    return progress(f"Solving, gap {gap:.1e}", min(max(reached / whole, 0.0), 1.0)) is not False
+
+
+def compiled(latency: Latency) -> _core.Latency:
+    """Return the curves as the core takes them."""
+    return _core.Latency(
+        curve=latency.curve,
+        free_flow=latency.free_flow_min,
+        capacity=latency.capacity_per_min,
+        parameters=latency.parameters,
     )
 
 

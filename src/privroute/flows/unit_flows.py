@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "blocks",
-    "check_unit_flows",
     "closed_links",
     "daily_rates",
     "gradient",
@@ -172,17 +171,6 @@ def infeasibility(network: Network, pairs: Pairs, flows: NDArray[np.float64]) ->
             on_closed = np.where(closed_links(network, origin), np.abs(rows), 0.0).max(axis=1)
         worst[part] = np.maximum(np.maximum(outside, on_closed), np.abs(balance).max(axis=1))
     return np.maximum(worst, 0.0)
-
-
-def check_unit_flows(network: Network, pairs: Pairs, flows: NDArray[np.float64], *, tolerance: float = 1e-6) -> None:
-    """Refuse flows that are not unit flows of their pairs to within `tolerance` at every link and node."""
-    worst = infeasibility(network, pairs, flows)
-    bad = np.flatnonzero(~(worst <= tolerance))
-    if bad.size:
-        raise PolicyError(
-            f"flows: row {bad[0]:,} is {worst[bad[0]]:.3g} from a unit flow of its pair ({bad.size:,} such rows, "
-            f"tolerance {tolerance:g}); project the rows first"
-        )
 
 
 def _sum_by_node(rows: NDArray[np.float64], node: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:

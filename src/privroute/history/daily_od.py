@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_daily_od"]
 
-_COUNT = re.compile(r"\+?0*([0-9]+)(?:\.0*)?")
+_COUNT = re.compile(r"\+?([0-9]+)(?:\.0*)?")
 _MOST_DIGITS = 18
 _OTHER_DAY = -1  # as in Calendar.positions
 _PERIOD_MIN = 60.0
@@ -167,4 +167,5 @@ def _count(text: str) -> int | None:
     found = _COUNT.fullmatch(text.strip())
     if found is None:
         return None
-    return LARGEST_COUNT if len(found[1]) > _MOST_DIGITS else min(int(found[1]), LARGEST_COUNT)
+    digits = found[1].lstrip("0") or "0"
+    return LARGEST_COUNT if len(digits) > _MOST_DIGITS else min(int(digits), LARGEST_COUNT)

@@ -77,7 +77,7 @@ class DemandHistory:
         if len(array) != frame.days:
             raise HistoryError(f"counts have {len(array):,} rows where the frame has {frame.days:,} days")
         history = cls.__new__(cls)
-        history._fill(frame, array, simulated)
+        history._fill(frame, array, simulated)  # noqa: SLF001 - of its own class
         return history
 
     def _fill(self, frame: Frame, counts: NDArray[np.int64], simulated: bool) -> None:
@@ -162,9 +162,10 @@ class DemandHistory:
 
     def each_day(self) -> list[DemandHistory]:
         """PRIVATE. One history for each day."""
+        days = [replace(self.frame, calendar=self.frame.calendar.day(day)) for day in range(self.days)]
         return [
-            DemandHistory.of(replace(self.frame, calendar=self.frame.calendar.day(day)), self.counts[day : day + 1])
-            for day in range(self.days)
+            DemandHistory.of(frame, self.counts[day : day + 1], simulated=self.simulated)
+            for day, frame in enumerate(days)
         ]
 
     @property

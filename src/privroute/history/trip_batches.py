@@ -4,7 +4,7 @@ Each column becomes one of five plain forms, by its type and never by its values
 
     integer    64-bit integers; what does not fit is missing
     number     64-bit floats
-    text       UTF-8; other bytes are missing
+    text       UTF-8 of at most 64 KiB, as a line of CSV; other bytes are missing
     local_us   whole microseconds of clock time since 1970, rounded down
     utc_us     whole microseconds since 1970 in UTC, rounded down
 
@@ -142,7 +142,7 @@ def _is_text(kind: Any) -> bool:
 def _plain(column: Any) -> Any:
     """A column in the form of its type."""
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        return _plain(column.dictionary).take(column.indices)  # long texts are missing before they are repeated
     form = form_of(column.type)
     if form == "integer":
         return _integers(column)
@@ -177,16 +177,19 @@ def _microseconds(number: Any, unit: str) -> Any:
 
 
 def _texts(column: Any) -> Any:
-    """Texts; missing where they are not UTF-8."""
+    """Texts; missing where they are not UTF-8 or too long: one row must not need more memory than all others."""
     if pa.types.is_null(column.type):
         return column.cast(pa.large_string())
     if column.type == pa.uuid():
         return _uuid_texts(column.storage)
     values = column.cast(pa.large_binary())
+    if not len(values):
+        return pa.array([], pa.large_string())
+    short = pc.less_equal(pc.binary_length(values), LONGEST_LINE)
     _, offsets, data = values.buffers()
     offset = np.frombuffer(offsets, dtype=np.int64)[values.offset : values.offset + len(values) + 1]
     data = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
-    valid = pa.array(_core.valid_utf8(offset, data))
+    valid = pc.and_(short, pa.array(_core.valid_utf8(offset, data)))
     return pc.if_else(valid, values, pa.scalar(None, values.type)).view(pa.large_string())
 
 

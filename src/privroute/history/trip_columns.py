@@ -86,7 +86,12 @@ class TimeReading:
 
     @property
     def _format_is_aware(self) -> bool:
-        return self.time_format is not None and "%z" in self.time_format.lower()
+        return "%z" in self._letters.lower()
+
+    @property
+    def _letters(self) -> str:
+        """The format without its literal percent signs."""
+        return (self.time_format or "").replace("%%", "")
 
     def check_format(self, database: Database) -> None:
         """Refuse a format that DuckDB does not know, before a file is opened: it would look like a damaged one."""
@@ -115,7 +120,7 @@ class TimeReading:
 
     def _text(self, name: str) -> TimeColumn:
         if self.time_format is not None:
-            kind = "TIMESTAMP_NS" if "%n" in self.time_format else "TIMESTAMP"
+            kind = "TIMESTAMP_NS" if "%n" in self._letters else "TIMESTAMP"
             parsed = _FROM_PARSED[kind].format(f"try_strptime({name}, {literal(self.time_format)})")
             return TimeColumn(utc_us=parsed) if self._format_is_aware else TimeColumn(local_us=parsed)
         text = f"trim({name})"

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from privroute.errors import HistoryError, MissingExtraError, PrivrouteError, arg, named
 from privroute.network.checks import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-__all__ = ["Database", "UnreadableError", "literal", "open_database", "progress_bar"]
+__all__ = ["Database", "UnreadableError", "literal", "open_database"]
 
 LEAST_MEMORY_MB, MOST_MEMORY_MB = 64, 2**30
-_POLL_SECONDS = 0.2
 
 
 class UnreadableError(PrivrouteError):
@@ -98,6 +93,8 @@ def open_database(memory_mb: object, temp_folder: object) -> Iterator[Database]:
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
+            # a stream's size is unknown; taken for tiny, it would become the side of a join that has to fit memory
+            "disabled_optimizers": "join_order,build_side_probe_side",
             "lock_configuration": "true",
         }
         connection = duckdb.connect(":memory:", config=settings)
@@ -105,33 +102,6 @@ def open_database(memory_mb: object, temp_folder: object) -> Iterator[Database]:
             yield Database(duckdb, connection)
         finally:
             connection.close()
-
-
-@contextmanager
-def progress_bar(words: str, share: Callable[[], float], *, shown: bool) -> Iterator[None]:
-    """Show on the error stream how far a long statement is.
-
-    share : how much is done, from 0 to 1; called from another thread
-    """
-    if not shown:
-        yield
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    done = threading.Event()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(words, total=1.0)
-
-        def watch() -> None:
-            while not done.wait(_POLL_SECONDS):
-                bar.update(task, completed=share())
-
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
 
 
 def _memory(memory_mb: object) -> int:

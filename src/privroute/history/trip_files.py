@@ -70,17 +70,13 @@ class Source:
     @property
     def bytes_done(self) -> float:
         """About how much of the files has been read."""
-        return sum(self._sizes[: self._done]) + (self._share * self._sizes[self._done] if self.left else 0)
+        done = self._done  # read once: another thread counts it up
+        return sum(self._sizes[:done]) + self._share * sum(self._sizes[done : done + 1])
 
     @property
     def bytes(self) -> int:
         """Size of all files."""
         return sum(self._sizes)
-
-    @property
-    def left(self) -> int:
-        """How many files are not read to their ends."""
-        return len(self.files) - self._done
 
     def stream(self) -> Any:
         """The rows as Arrow's stream of batches, one column for each role; it can be read once."""
@@ -202,10 +198,10 @@ def _lacks(path: Path, role: str, name: str, columns: int) -> FormatError:
 
 
 def _parquet_file(path: Path, roles: Mapping[str, str]) -> TripFile:
-    schema = None
+    schema, leaves = None, []
     try:
         with open_parquet(path) as file:
-            schema = file.schema_arrow
+            schema, leaves = file.schema_arrow, [file.schema.column(at) for at in range(len(file.schema))]
     except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException):
         pass
     if schema is None:
@@ -219,6 +215,9 @@ def _parquet_file(path: Path, roles: Mapping[str, str]) -> TripFile:
             raise _lacks(path, role, name, len(known))
         field = schema.field(known.index(name.lower()))
         form = form_of(field.type)
+        stored = {leaf.physical_type for leaf in leaves if leaf.path == field.name}
+        if pa.types.is_decimal(field.type) and "BYTE_ARRAY" in stored:  # of any length, which Arrow cannot read
+            form = None
         if form is None:
             raise FormatError(
                 path, f"the column for {role} has the type {_type_name(field.type)}; {COLUMN_ADVICE[role]}"

@@ -13,12 +13,13 @@ from privroute.history.bounding import kept_requests
 from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import NearestZone
 from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
-from privroute.history.trip_database import Database, UnreadableError, open_database, progress_bar
+from privroute.history.trip_database import Database, UnreadableError, open_database
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
 from privroute.history.trip_rows import TripRows
 from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.network.pairs import OnUnreachable, Pairs
+from privroute.progress import check_progress, polled
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import as_contribution
 from privroute.study.frame import Frame
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from privroute.progress import Progress
     from privroute.study.calendar import PeriodOfDay
     from privroute.study.contribution import Contribution
     from privroute.study.dates import DayRange
@@ -76,7 +78,7 @@ def read_trips(
     report: Callable[[TripRows], object] | None = None,
     memory_mb: int = 512,
     temp_folder: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: Progress | None = None,
 ) -> DemandHistory:
     """Count PRIVATE trips from CSV or Parquet files, one row per trip, larger than memory or not.
 
@@ -103,11 +105,13 @@ def read_trips(
     diagnostics : PRIVATE file to write the numbers of dropped rows to; never put it where releases are
     report : called with those numbers; by default they are printed on the error stream, marked PRIVATE
     memory_mb, temp_folder : limit of DuckDB's memory, and where it puts what does not fit (private; removed afterwards)
+    progress : called from another thread with the share of the files that has been read
 
     Rows that cannot be used are dropped and counted, so that no single row decides whether there is a release; only
     what concerns whole files (none there, damaged, a column missing or of an impossible type) is an error. Messages
     never show what stands in a record. docs/trips.md has the whole of it.
     """
+    check_progress(progress)
     network, frame, trips = _chosen(
         network,
         {"period": period, "dates": dates, "weekdays": weekdays, "tz": tz},
@@ -172,13 +176,13 @@ class _Scan:
         self.contribution = contribution
         self.roles = roles
 
-    def files(self, paths: list[Path], *, progress: bool) -> tuple[Counted, TripRows]:
+    def files(self, paths: list[Path], *, progress: Progress | None) -> tuple[Counted, TripRows]:
         """Counts by day and pair, and what became of each row; every file is read once."""
         tables = sources(paths, self.roles)
         located = " UNION ALL ".join(self._located(source, f"trips{at}") for at, source in enumerate(tables))
         for at, source in enumerate(tables):
             self.database.put(f"trips{at}", source.stream())
-        with progress_bar("Reading trips", lambda: _share(tables), shown=progress):
+        with polled("Reading trips", lambda: _share(tables), progress):
             try:
                 return self._count(located, tables)
             except UnreadableError:

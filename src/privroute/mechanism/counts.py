@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from privroute.history.demand_history import DemandHistory
     from privroute.mechanism.interface import Published
+    from privroute.progress import Progress
     from privroute.study.study import Study
 
 __all__ = ["promise", "publish", "query"]
@@ -29,12 +30,12 @@ def promise(study: Study) -> Promise:
     return Promise.of(study.promised, summed_counts_sensitivity(study.promised, study.frame.contribution))
 
 
-def query(study: Study, history: DemandHistory, progress: bool) -> NDArray[np.int64]:
+def query(study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
     """PRIVATE. Σ_days counts: (pairs,)."""
     del study, progress
     return np.asarray(history.counts.sum(axis=0, dtype=np.int64))
 
 
-def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: bool) -> Published:
+def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: Progress | None) -> Published:
     """Policy and demand of the noisy sum over all days."""
     return publish_counts(study, noisy, scale=promise.scale, days=study.frame.days, progress=progress)

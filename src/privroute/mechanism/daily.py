@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from privroute.history.demand_history import DemandHistory
     from privroute.mechanism.interface import Published
     from privroute.mechanism.promise import Promise
+    from privroute.progress import Progress
     from privroute.study.calendar import Calendar
     from privroute.study.mechanisms import Daily
     from privroute.study.study import Study
@@ -24,13 +25,13 @@ __all__ = ["day_weights", "promise", "publish", "query"]
 _WEEK = 7
 
 
-def query(study: Study, history: DemandHistory, progress: bool) -> NDArray[np.int64]:
+def query(study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
     """PRIVATE. The counts of all days, stacked: (days · pairs,); a request changes one entry."""
     del study, progress
     return history.counts.ravel()
 
 
-def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: bool) -> Published:
+def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: Progress | None) -> Published:
     """Policy and demand of the noisy days, summed without clipping, so that their noise averages out."""
     by_day = noisy.reshape(study.frame.days, len(study.pairs))
     weights = day_weights(study.calendar, cast("Daily", study.mechanism))

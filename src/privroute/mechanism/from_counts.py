@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from privroute.demand.gravity import GravityModel
+from privroute.demand.nonnegative import nonnegative_counts
 from privroute.flows.optimum import solve_optimum
-from privroute.mechanism.gravity import GravityModel
 from privroute.mechanism.interface import Published
-from privroute.mechanism.nonnegative import nonnegative_counts
 from privroute.network.checks import freeze
 from privroute.network.demand import Demand
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
+    from privroute.progress import Progress
     from privroute.study.frame import Frame
     from privroute.study.mechanisms import Counts, Daily
     from privroute.study.study import Study
@@ -32,7 +33,7 @@ def publish_counts(
     *,
     scale: float,
     days: float,
-    progress: bool,
+    progress: Progress | None,
 ) -> Published:
     """Demand and policy of summed noisy counts, as in `demand_from_counts`."""
     options = cast("Counts | Daily", study.mechanism)
@@ -60,7 +61,9 @@ def demand_from_counts(
     return Demand.from_observed(frame.pairs, counts / (days * frame.period_min), expansion=frame.expansion)
 
 
-def policy_from_counts(network: Network, demand: Demand, options: Counts | Daily, *, progress: bool) -> RoutingPolicy:
+def policy_from_counts(
+    network: Network, demand: Demand, options: Counts | Daily, *, progress: Progress | None
+) -> RoutingPolicy:
     """Optimum of a released demand. Post-processing: start, support and stopping depend on that demand only."""
     solution = solve_optimum(network, demand, gap=options.gap, progress=progress)
     if solution.status != "converged":

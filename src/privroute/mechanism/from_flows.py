@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from privroute.flows.projection import project
 from privroute.mechanism.interface import Published
@@ -16,27 +14,14 @@ from privroute.privacy.flow_sensitivity import on_grid_sensitivity
 from privroute.privacy.noise import GRID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from numpy.typing import NDArray
 
     from privroute.network.network import Network
+    from privroute.progress import Progress
     from privroute.study.mechanisms import Minimiser, Sgd
     from privroute.study.study import Study
 
-__all__ = ["counted", "promise_on_grid", "publish", "tilted"]
-
-_Item = TypeVar("_Item")
-
-
-def counted(items: Iterable[_Item], total: int, name: str, progress: bool) -> Iterator[_Item]:
-    """The items, with a bar on the terminal that shows k of a public K and nothing that was measured."""
-    if not progress:
-        yield from items
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield from bar.track(items, total=total, description=name)
+__all__ = ["promise_on_grid", "publish", "tilted"]
 
 
 def promise_on_grid(study: Study, moved: float) -> Promise:
@@ -54,7 +39,7 @@ def tilted(network: Network, noisy: NDArray[np.float64], amount: float) -> NDArr
     return noisy - amount * network.free_flow_min / mean if mean > 0 else noisy
 
 
-def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: bool) -> Published:
+def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: Progress | None) -> Published:
     """Π(x + Z − tilt σ c/mean(c)) as paths. Post-processing: the projection starts cold, from nothing private."""
     del progress  # a second or two
     network, tilt = study.network, cast("Sgd | Minimiser", study.mechanism).tilt or 0.0

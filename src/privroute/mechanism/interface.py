@@ -12,10 +12,7 @@ privroute.study.mechanisms; its proof is docs/proofs/ and its name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
-
-from privroute.errors import GuaranteeError
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,10 +22,10 @@ if TYPE_CHECKING:
     from privroute.mechanism.promise import Promise
     from privroute.network.demand import Demand
     from privroute.policy.routing_policy import RoutingPolicy
-    from privroute.study.mechanisms import Mechanism
+    from privroute.progress import Progress
     from privroute.study.study import Study
 
-__all__ = ["Implementation", "Published", "implementation"]
+__all__ = ["Implementation", "Published"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,17 +47,10 @@ class Implementation(Protocol):
         """What the release will promise."""
         ...
 
-    def query(self, study: Study, history: DemandHistory, progress: bool) -> NDArray[np.int64]:
+    def query(self, study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
         """PRIVATE. What is perturbed. Its progress is k of K with a public K."""
         ...
 
-    def publish(self, study: Study, promise: Promise, noisy: NDArray[np.int64], progress: bool) -> Published:
+    def publish(self, study: Study, promise: Promise, noisy: NDArray[np.int64], progress: Progress | None) -> Published:
         """What is released."""
         ...
-
-
-def implementation(chosen: Mechanism) -> Implementation:
-    """The module of a private mechanism."""
-    if chosen.name == "none":
-        raise GuaranteeError("the mechanism 'none' adds no noise and promises nothing")
-    return cast("Implementation", import_module(f"privroute.mechanism.{chosen.module}"))

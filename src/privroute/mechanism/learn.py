@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,11 @@ import numpy as np
 from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDeltaWarning, arg, named
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
-from privroute.mechanism.from_flows import counted
-from privroute.mechanism.interface import implementation
+from privroute.mechanism.registry import implementation
 from privroute.network.network import Network
 from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
+from privroute.progress import check_progress, each_told
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.release import Release
 from privroute.study.guarantee import Guarantee, delta_caveat
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.mechanism.promise import Promise
+    from privroute.progress import Progress
     from privroute.study.mechanisms import Mechanism
 
 __all__ = ["Announcement", "Drawn", "certify", "learn", "learn_with_noise", "warn_of_large_delta"]
@@ -44,7 +45,7 @@ def learn(
     mechanism: str | Mechanism = "counts",
     *,
     ledger: Ledger | None = None,
-    progress: bool = False,
+    progress: Progress | None = None,
 ) -> Release:
     """Learn a routing policy from a history and release it under a guarantee.
 
@@ -54,6 +55,8 @@ def learn(
         privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
 
     ledger : the data set's account; the release is charged to it before its noise is drawn, or refused
+    progress : called with the phase and the share done. In the private phase that is k of a public K; afterwards it has
+        the gap of the solver, which sees noisy values only
 
     The noise is OpenDP's, from the system's entropy: two calls give two different releases, and each of them spends
     the guarantee anew. A delta above 1e-3 is warned of: the release will not be called private.
@@ -77,9 +80,10 @@ def learn_with_noise(
     noise: Noise,
     *,
     ledger: Ledger | None = None,
-    progress: bool = False,
+    progress: Progress | None = None,
 ) -> Release:
     """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
+    check_progress(progress)
     if type(history) is not DemandHistory:  # a subclass could compute its public frame from trips
         raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
     study = network
@@ -111,6 +115,8 @@ class Announcement:
     """What a release will be, fixed from public data alone, while no history is open.
 
     study : what it is about; noise : where its noise will come from; ledger : what it will be charged to
+    promise : sensitivity and noise; None for the mechanism "none"
+    certificate : what the release will say of itself, but for the ledger's entry
 
     Making one refuses what the proofs exclude and what the ledger would not grant now.
     """
@@ -124,22 +130,12 @@ class Announcement:
             raise GuaranteeError(
                 f"{named('window')} is {chosen.window:,} days where the history has {study.frame.days:,}"
             )
-        certificate = self.certificate  # made here: its promise refuses what the proof excludes
+        self.promise: Promise | None = None if chosen.name == "none" else implementation(chosen).promise(study)
+        self.certificate = certify(study, self._noise, self.promise)
         if ledger is not None:
-            check_charge(ledger, study, certificate)
+            check_charge(ledger, study, self.certificate)
 
-    @cached_property
-    def promise(self) -> Promise | None:
-        """Sensitivity and noise; None for the mechanism "none"."""
-        chosen = self.study.mechanism
-        return None if chosen.name == "none" else implementation(chosen).promise(self.study)
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """What the release will say of itself, but for the ledger's entry."""
-        return certify(self.study, self._noise, self.promise)
-
-    def release(self, history: DemandHistory, *, progress: bool = False) -> Release:
+    def release(self, history: DemandHistory, *, progress: Progress | None = None) -> Release:
         """Charge, draw, publish."""
         study, certificate = self.study, self.certificate
         if self.promise is None:
@@ -151,8 +147,9 @@ class Announcement:
         made = implementation(study.mechanism).publish(study, self.promise, drawn.noisy, progress)
         return Release(made.policy, drawn.certificate, made.demand, made.noisy_counts, drawn.on_saved)
 
-    def draw(self, history: DemandHistory, *, progress: bool = False) -> Drawn:
+    def draw(self, history: DemandHistory, *, progress: Progress | None = None) -> Drawn:
         """The private phase: promise, charge, query, noise, in this order."""
+        check_progress(progress)
         self._check(history)
         promise, certificate, on_saved = self.promise, _of(self.certificate, history), None
         if promise is None:
@@ -174,11 +171,11 @@ class Announcement:
             )
 
 
-def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress: bool) -> NDArray[np.int64]:
+def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress: Progress | None) -> NDArray[np.int64]:
     """Values + Z, in blocks of entries of their own, which together are one Gaussian on the whole vector."""
     noisy = np.empty_like(values)
     parts = [slice(first, first + _DRAWN_AT_ONCE) for first in range(0, values.size, _DRAWN_AT_ONCE)]
-    for part in counted(parts, len(parts), "Noise", progress):
+    for part in each_told(parts, len(parts), "Drawing noise", progress):
         noisy[part] = noise.add_integers(values[part], scale)
     return noisy
 

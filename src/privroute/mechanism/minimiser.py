@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from privroute.history.demand_history import DemandHistory
     from privroute.mechanism.promise import Promise
+    from privroute.progress import Progress
     from privroute.study.mechanisms import Minimiser
     from privroute.study.study import Study
 
@@ -63,7 +64,7 @@ def promise(study: Study) -> Promise:
     return promise_on_grid(study, moved)
 
 
-def query(study: Study, history: DemandHistory, progress: bool) -> NDArray[np.int64]:
+def query(study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
     """PRIVATE. The regularised optimum on the grid; while it is solved there is no progress to show."""
     del progress
     return on_grid(optimum_of_mean(study, history).ravel())

@@ -16,11 +16,12 @@ from privroute.errors import GuaranteeError
 from privroute.flows.optimum import solve_optimum
 from privroute.flows.projection import project_in_place, smallest_tolerance
 from privroute.flows.unit_flows import step_in_place, unit_flows_of
-from privroute.mechanism.from_flows import counted, promise_on_grid, publish
+from privroute.mechanism.from_flows import promise_on_grid, publish
 from privroute.mechanism.theory import step_sizes
 from privroute.network.demand import Demand
 from privroute.privacy.flow_sensitivity import SgdBounds, ceiling_min, rate_of_one_request, sgd_sensitivity
 from privroute.privacy.noise import on_grid
+from privroute.progress import each_told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from privroute.mechanism.promise import Promise
     from privroute.network.network import Network
     from privroute.network.pairs import Pairs
+    from privroute.progress import Progress
     from privroute.study.frame import Frame
     from privroute.study.mechanisms import Sgd
     from privroute.study.study import Study
@@ -105,7 +107,7 @@ def promise(study: Study) -> Promise:
     return promise_on_grid(study, moved)
 
 
-def query(study: Study, history: DemandHistory, progress: bool) -> NDArray[np.int64]:
+def query(study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
     """PRIVATE. Algorithm 1 with certified constants: x_N on the grid."""
     network, frame, options = study.network, study.frame, cast("Sgd", study.mechanism)
     caps, ceiling = public_caps(frame, options), _given(options.ceiling)
@@ -115,7 +117,7 @@ def query(study: Study, history: DemandHistory, progress: bool) -> NDArray[np.in
 
 
 def last_iterate(
-    study: Study, rates: NDArray[np.float64], steps: NDArray[np.float64], ceiling: ArrayLike, progress: bool
+    study: Study, rates: NDArray[np.float64], steps: NDArray[np.float64], ceiling: ArrayLike, progress: Progress | None
 ) -> NDArray[np.float64]:
     """PRIVATE. x_N, (pairs, links), of these rates; see `iterates`."""
     options = cast("Sgd", study.mechanism)
@@ -130,7 +132,7 @@ def last_iterate(
         ceiling=ceiling,
         tolerance=options.tolerance,
     )
-    for last in counted(days, len(steps), "Days", progress):
+    for last in each_told(days, len(steps), "Learning from the days", progress):
         flows = last
     return flows
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from privroute.history.demand_history import DemandHistory
     from privroute.network.network import Network
+    from privroute.progress import Progress
     from privroute.study.frame import Frame
     from privroute.study.guarantee import Guarantee
     from privroute.study.mechanisms import Sgd
@@ -35,9 +36,9 @@ def published_constants(network: Network, frame: Frame, options: Sgd) -> tuple[f
     """β and C as in the paper's experiments: the largest eigenvalue of BᵀQB, for the public demand, and C = β."""
     beta = options.beta
     if beta is None:
-        if not np.all(network.latency.power == 1):
+        if not np.all(network.latency.straight):
             raise GuaranteeError("the paper's constants are for affine latency; pass beta= for other curves")
-        slope = network.latency.marginal_slope(np.zeros(network.links)) / 2  # q
+        slope = network.latency.time_slope(np.zeros(network.links))  # q
         public = public_demand(options).on(frame.pairs).rate_per_min
         beta = float(slope.max(initial=0.0)) * float(public @ public)
     if not beta > 0:
@@ -77,7 +78,7 @@ def broken_assumptions(network: Network, frame: Frame, guarantee: Guarantee, opt
     return tuple(found)
 
 
-def query(study: Study, history: DemandHistory, progress: bool) -> NDArray[np.int64]:
+def query(study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
     """PRIVATE. x_N on the grid: nothing is clipped, nothing cut off."""
     frame, options = study.frame, cast("Sgd", study.mechanism)
     rates = np.asarray(history.counts * np.float64(frame.expansion / frame.period_min))

@@ -23,6 +23,7 @@ from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.privacy.ledger import Ledger, note_written
 from privroute.privacy.noise import OpenDPNoise
+from privroute.progress import check_progress
 from privroute.release.release import Release
 from privroute.study.calendar import Calendar, Period
 from privroute.study.contribution import Contribution
@@ -33,6 +34,8 @@ from privroute.study.study import Study
 
 if TYPE_CHECKING:
     import os
+
+    from privroute.progress import Progress
 
 __all__ = ["Stream"]
 
@@ -91,12 +94,16 @@ class Stream:
         self._check_days(frame, roads)
         self._check_known(frame, roads)
 
-    def add_day(self, history: DemandHistory, *, network: Network | None = None, progress: bool = False) -> Release:
+    def add_day(
+        self, history: DemandHistory, *, network: Network | None = None, progress: Progress | None = None
+    ) -> Release:
         """Charge, perturb and keep one day, and make a policy of the days so far.
 
         history : PRIVATE, of one day with its date, which the stream does not have yet
         network : the public network from this day on, where roads were closed or opened
+        progress : called while the policy is made of the noisy days
         """
+        check_progress(progress)
         if type(history) is not DemandHistory:
             raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
         roads = self.network if network is None else _network(network)
@@ -123,7 +130,7 @@ class Stream:
         self.network = roads
         return self._publish(frame, progress, simulated=history.simulated)
 
-    def release(self, *, progress: bool = False) -> Release:
+    def release(self, *, progress: Progress | None = None) -> Release:
         """The policy of the days so far, made anew from their noisy counts: no trip is read and nothing is charged."""
         shared = self._files.frame()
         if shared is None or not self._files.dates():
@@ -135,7 +142,7 @@ class Stream:
             raise StreamError(f"{self._files.folder}: what its days share was changed; restore it") from None
         return self._publish(frame, progress, simulated=shared["simulated"])
 
-    def _publish(self, frame: Frame, progress: bool, *, simulated: bool) -> Release:
+    def _publish(self, frame: Frame, progress: Progress | None, *, simulated: bool) -> Release:
         """Post-processing: noisy days and public data only."""
         dates = self._files.dates()[-(self.mechanism.window or 0) :]
         days = [self._files.read_day(date, len(frame.pairs)) for date in dates]
@@ -248,13 +255,14 @@ def _frame(shared: dict[str, Any], pairs: Pairs) -> Frame:
 
 
 def _labels(network: Network, pairs: Pairs) -> tuple[list[str], list[str]]:
-    labels = [str(label) for label in network.node_labels]
-    return [labels[node] for node in pairs.origin], [labels[node] for node in pairs.destination]
+    labels = np.array([str(label) for label in network.node_labels], dtype=object)
+    return labels[pairs.origin].tolist(), labels[pairs.destination].tolist()
 
 
 def _pairs(network: Network, origins: list[str], destinations: list[str]) -> Pairs:
-    node = {str(label): position for position, label in enumerate(network.node_labels)}
-    missing = next((label for label in [*origins, *destinations] if label not in node), None)
-    if missing is not None:
-        raise StreamError(f"the network has no node {show(missing)}, which the pairs of the stream need")
-    return Pairs([node[label] for label in origins], [node[label] for label in destinations])
+    ends = [network.node_indices(labels) for labels in (origins, destinations)]
+    for labels, nodes in zip((origins, destinations), ends, strict=True):
+        if (nodes < 0).any():
+            missing = show(labels[int(np.argmin(nodes))])
+            raise StreamError(f"the network has no node {missing}, which the pairs of the stream need")
+    return Pairs(*ends)

@@ -308,9 +308,9 @@ def accuracy_limit(epsilon: float, delta: float) -> float:
 def _slopes(network: Network) -> NDArray[np.float64]:
     """Slopes q of f = c + q y, minutes per vehicle per minute."""
     latency = network.latency
-    if not np.all((latency.power == 1) | (latency.b == 0)):
+    if not np.all(latency.straight):
         raise NetworkError("the paper's example has affine latency f = c + q y; read the network with latency='affine'")
-    return np.where(latency.b > 0, latency.free_flow_min * latency.b / latency.capacity_per_min, 0.0)
+    return latency.time_slope(np.zeros(network.links))
 
 
 def _steps(steps: ArrayLike) -> NDArray[np.float64]:

@@ -26,6 +26,7 @@ __all__ = [
     "Remade",
     "as_array",
     "as_number",
+    "check_each",
     "check_period",
     "check_period_of_day",
     "check_type",
@@ -132,11 +133,16 @@ def number_array(
         raise error(f"{name} has {array.size:,} values where {length:,} are needed")
     array = np.broadcast_to(array, (length,))
     good = np.isfinite(array) & (signed | (array > 0) | ((array == 0) & (not positive)))
+    wanted = "finite" if signed else "finite and greater than 0" if positive else "finite and not negative"
+    check_each(good, name, wanted, error)
+    return freeze(array)
+
+
+def check_each(good: NDArray[np.bool_], name: str, wanted: str, error: type[InputError]) -> None:
+    """Refuse an array with values that are not good; the error has their positions and says what is wanted."""
     bad = np.flatnonzero(~good)
     if bad.size:
-        wanted = "finite" if signed else "finite and greater than 0" if positive else "finite and not negative"
         raise error(f"{name}: {_places(bad)} not usable; every value must be {wanted}")
-    return freeze(array)
 
 
 def as_number(value: object) -> float | None:

@@ -3,7 +3,7 @@
 A node with a `zone_id` is a zone; trips name it by its `node_id`. Free-flow time comes from `free_flow_min`, else
 `vdf_fftt` (minutes), else length / free_speed in the units of config.csv. Capacity is vehicles per hour and lane, as
 the specification says. Columns beyond the specification (`no_through`, `free_flow_min`, `capacity_per_min`,
-`background_per_min`, `vdf_alpha`, `vdf_beta`) are written so that a network reads back number for number.
+`background_per_min`, and those of the latency curves) are written so that a network reads back number for number.
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ import numpy as np
 
 from privroute.errors import FormatError, InputError, NetworkError
 from privroute.network.checks import check_type, one_of
-from privroute.network.network import LatencyKind, Network, choose_latency
+from privroute.network.curve_columns import CURVE_COLUMN, curve_names, values_by_column
+from privroute.network.curves import CURVES
+from privroute.network.latency import AFFINE, Latency, latency_kinds
+from privroute.network.network import LatencyKind, Network
 from privroute.network.text_files import Table, Where, as_path, flush_to_disk, read_table, write_whole
 
 if TYPE_CHECKING:
     import io
     from pathlib import Path
 
+    from privroute.network.curve import Parameter
     from privroute.network.labels import Label
 
 __all__ = ["read_gmns", "write_gmns"]
 
 KM_PER_UNIT = {"km": 1.0, "m": 1e-3, "mi": 1.609344, "mile": 1.609344, "miles": 1.609344, "ft": 0.3048e-3}
 KPH_PER_UNIT = {"kph": 1.0, "km/h": 1.0, "kmh": 1.0, "mph": 1.609344, "m/s": 3.6}
-_DEFAULT_B, _DEFAULT_POWER = 0.15, 4.0
+_DEFAULT_CURVE = "bpr"
 _AGREE = 1e-9
 _SHORTEST_MIN = 1e-6  # below this no speed is written: the link is a connector
 _YES = {"1", "1.0", "true", "yes", "t", "y"}
@@ -42,14 +46,15 @@ _Value = TypeVar("_Value")
 def read_gmns(
     folder: str | os.PathLike[str],
     *,
-    latency: LatencyKind = "bpr",
+    latency: LatencyKind | None = None,
     factor: float = 2.0,
     length_unit: str | None = None,
     speed_unit: str | None = None,
 ) -> Network:
     """Read a GMNS folder.
 
-    latency : "bpr" with vdf_alpha and vdf_beta (0.15 and 4 where the file has none), or "affine" with `factor`
+    latency : a curve for all links, by name, with the file's parameters (where it has none, defaults: docs/model.md);
+        "affine" with `factor`; or None: the curve that `vdf_type` names, "bpr" where the file does not say
     length_unit, speed_unit : "km", "mi", ... and "kph", "mph"; default: config.csv, else km and kph
     """
     place = as_path(folder)
@@ -57,13 +62,12 @@ def read_gmns(
     km = _unit(KM_PER_UNIT, length_unit, config.get("long_length") or "km", f"{place}: length_unit")
     kph = _unit(KPH_PER_UNIT, speed_unit, config.get("speed") or "kph", f"{place}: speed_unit")
     nodes = _Nodes(read_table(place / "node.csv"))
-    links = _Links(read_table(place / "link.csv"), nodes.index, km, kph)
-    curve = {"factor": factor} if latency == "affine" else {"b": links.b, "power": links.power}
+    links = _Links(read_table(place / "link.csv"), nodes.index, km, kph, None if latency is None else _kind(latency))
     try:
         return Network(
             links.tail,
             links.head,
-            choose_latency(latency, links.free_flow_min, links.capacity_per_min, **curve),
+            links.latency(factor),
             nodes.labels,
             zones=nodes.zones or None,
             no_through=np.array(nodes.no_through, dtype=bool),
@@ -111,22 +115,22 @@ def _write_nodes(network: Network, stream: io.TextIOWrapper) -> None:
 
 def _write_links(network: Network, stream: io.TextIOWrapper) -> None:
     table = csv.writer(stream)
+    curve, parameters = network.latency, values_by_column(network.latency)
     table.writerow(
         ["link_id", "from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes"]
-        + ["free_flow_min", "capacity_per_min", "background_per_min", "vdf_alpha", "vdf_beta"]
+        + ["free_flow_min", "capacity_per_min", "background_per_min", *parameters, CURVE_COLUMN]
     )
     labels = network.node_labels
     lengths = [None] * network.links if network.length_km is None else network.length_km.tolist()
-    curve = network.latency
-    columns = (curve.free_flow_min, curve.capacity_per_min, network.background_per_min, curve.b, curve.power)
-    for link, (label, length, numbers) in enumerate(
-        zip(network.link_labels, lengths, np.column_stack(columns).tolist(), strict=True)
+    columns = (curve.free_flow_min, curve.capacity_per_min, network.background_per_min, *parameters.values())
+    for link, (label, length, numbers, name) in enumerate(
+        zip(network.link_labels, lengths, np.column_stack(columns).tolist(), curve_names(curve), strict=True)
     ):
         free_flow, capacity = numbers[:2]
         speed_kph = None if length is None or free_flow < _SHORTEST_MIN else length / free_flow * 60
         table.writerow(
             [label, labels[network.tail[link]], labels[network.head[link]], 1]
-            + [_exact(length), _exact(speed_kph), _exact(capacity * 60), 1, *map(_exact, numbers)]
+            + [_exact(length), _exact(speed_kph), _exact(capacity * 60), 1, *map(_exact, numbers), name]
         )
 
 
@@ -166,9 +170,12 @@ class _Nodes:
 
 
 class _Links:
-    """link.csv, column by column; a link with directed = 0 becomes two, of which the second is called ID-reverse."""
+    """link.csv, column by column; a link with directed = 0 becomes two, of which the second is called ID-reverse.
 
-    def __init__(self, table: Table, index: dict[Label, int], km: float, kph: float) -> None:
+    kind : of the curves of all links, or None for what the file says
+    """
+
+    def __init__(self, table: Table, index: dict[Label, int], km: float, kph: float, kind: str | None) -> None:
         table.require("from_node_id", "to_node_id")
         self.labels: list[Label] = []
         self.tail: list[int] = []
@@ -176,8 +183,9 @@ class _Links:
         self.free_flow_min: list[float] = []
         self.capacity_per_min: list[float] = []
         self.background_per_min: list[float] = []
-        self.b: list[float] = []
-        self.power: list[float] = []
+        self._kind = kind
+        self.curve: list[str] = []
+        self.parameters: list[list[float]] = []
         self.places: list[Where] = []
         self.length_km: list[float | None] = []
         for where, row in table:
@@ -199,10 +207,38 @@ class _Links:
         self.free_flow_min.append(_free_flow_min(where, row, length, kph))
         self.capacity_per_min.append(_capacity_per_min(where, row))
         self.background_per_min.append(where.amount(row.get("background_per_min") or "0", "background_per_min"))
-        self.b.append(where.amount(row["vdf_alpha"], "vdf_alpha") if row.get("vdf_alpha") else _DEFAULT_B)
-        self.power.append(where.amount(row["vdf_beta"], "vdf_beta") if row.get("vdf_beta") else _DEFAULT_POWER)
         self.places.append(where)
         self.length_km.append(length)
+        name = _curve(where, row) if self._kind is None or self._kind == AFFINE else self._kind
+        self.curve.append(name)
+        self.parameters.append([_parameter(where, row, parameter) for parameter in CURVES[name].parameters])
+
+    def latency(self, factor: float) -> Latency:
+        """The curves; `factor` is for affine ones."""
+        if self._kind == AFFINE:
+            return Latency.affine(self.free_flow_min, self.capacity_per_min, factor)
+        return Latency.by_link(self.free_flow_min, self.capacity_per_min, self.curve, self.parameters)
+
+
+def _kind(latency: object) -> str:
+    return one_of(latency, latency_kinds(), "latency", NetworkError)
+
+
+def _curve(where: Where, row: dict[str, str]) -> str:
+    given = row.get(CURVE_COLUMN) or _DEFAULT_CURVE
+    if given.lower() not in CURVES:
+        raise where.error(f"{CURVE_COLUMN} is {given[:40]!r}; known curves are {', '.join(CURVES)}")
+    return given.lower()
+
+
+def _parameter(where: Where, row: dict[str, str], parameter: Parameter) -> float:
+    text = row.get(parameter.column)
+    if not text:
+        return parameter.default
+    value = (where.number if parameter.least < 0 else where.amount)(text, parameter.column)
+    if not parameter.allows(value):
+        raise where.error(f"{parameter.column} is {text[:40]!r}; pass a number {parameter.wanted}")
+    return value
 
 
 def _free_flow_min(where: Where, row: dict[str, str], length_km: float | None, kph: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,10 +41,13 @@ def as_label(value: object) -> Label:
 def as_labels(values: Iterable[object], name: str) -> tuple[Label, ...]:
     """Labels in their one form, each once."""
     try:
-        given = list(values)
+        given = values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else list(values)
     except TypeError:
         raise NetworkError(f"{name} is a {type(values).__name__}; pass a sequence of whole numbers or texts") from None
-    first: dict[Label, int] = {}
+    labels = _alike(given)
+    if labels is not None and len(set(labels)) == len(labels):
+        return tuple(labels)
+    first: dict[Label, int] = {}  # one after the other, to say which one is not a label
     for position, value in enumerate(given):
         try:
             label = as_label(value)
@@ -53,3 +56,13 @@ def as_labels(values: Iterable[object], name: str) -> tuple[Label, ...]:
         if first.setdefault(label, position) != position:
             raise NetworkError(f"{name}: positions {first[label]:,} and {position:,} are both {label!r}; use each once")
     return tuple(first)
+
+
+def _alike(given: list[Any]) -> list[Label] | None:
+    """The labels in their one form where all are whole numbers or all are texts, and none is refused; else None."""
+    kinds = set(map(type, given))
+    if kinds <= {int}:
+        return given if max(map(abs, given), default=0) < _LARGEST else None
+    if kinds != {str} or not all(given) or not "".join(given).isprintable() or list(map(str.strip, given)) != given:
+        return None
+    return [int(text) if _PLAIN_WHOLE.fullmatch(text) else text for text in given]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from itertools import repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,25 +17,22 @@ from privroute.network.checks import (
     freeze,
     index_array,
     number_array,
-    one_of,
     real_array,
 )
+from privroute.network.curves import LatencyKind
 from privroute.network.labels import Label, as_labels
-from privroute.network.latency import Latency
+from privroute.network.latency import Latency, choose_latency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["LatencyKind", "Network", "choose_latency"]
-
-LatencyKind = Literal["affine", "bpr"]
+__all__ = ["LatencyKind", "Network"]
 
 LONGITUDE_LATITUDE = "EPSG:4326"
 _LARGEST_LONGITUDE_LATITUDE = (180.0, 90.0)
 _EXAMPLES = 5
-_PARAMETERS = {"affine": ("factor",), "bpr": ("b", "power")}
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -158,8 +156,12 @@ class Network(Remade):
             raise NetworkError(f"no node is labelled {label!r}; the {self.nodes:,} labels begin with {shown}")
         return index
 
+    def node_indices(self, labels: Iterable[Label]) -> NDArray[np.int32]:
+        """(labels,) index of the node with each label, found as `node` does; -1 where there is none."""
+        return np.fromiter(map(self._index_by_text.get, map(str, labels), repeat(-1)), np.int32)
+
     def with_latency(self, kind: LatencyKind, **parameters: ArrayLike) -> Network:
-        """Return the same network with other curves: "affine" (factor=) or "bpr" (b=, power=)."""
+        """Return the same network with other curves: "affine" (factor=), "bpr" (b=, power=) or another of the table."""
         return replace(self, latency=choose_latency(kind, self.free_flow_min, self.capacity_per_min, **parameters))
 
     def __eq__(self, other: object) -> bool:
@@ -177,18 +179,6 @@ class Network(Remade):
     @cached_property
     def _index_by_text(self) -> dict[str, int]:
         return {str(label): index for index, label in enumerate(self.node_labels)}
-
-
-def choose_latency(
-    kind: LatencyKind, free_flow_min: ArrayLike, capacity_per_min: ArrayLike, **parameters: ArrayLike
-) -> Latency:
-    """Latency of the named kind; the readers' `latency=` argument ends here."""
-    chosen = one_of(kind, _PARAMETERS, "latency", NetworkError)
-    unknown = [name for name in parameters if name not in _PARAMETERS[chosen]]
-    if unknown:
-        raise NetworkError(f"{unknown[0]} is no parameter of {chosen} curves; pass {', '.join(_PARAMETERS[chosen])}")
-    make = Latency.affine if chosen == "affine" else Latency.bpr
-    return make(free_flow_min, capacity_per_min, **parameters)
 
 
 def _zones(zones: ArrayLike, labels: tuple[Label, ...]) -> NDArray[np.int32]:

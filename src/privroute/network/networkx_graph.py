@@ -9,7 +9,8 @@ Attributes that are read (`to_networkx` writes those marked *, and OSMnx's x, y,
     node    x*, y*; zone*, no_through*
     edge    free_flow_min*, travel_time* [s], length_km*, length* [m], speed_kph, maxspeed
             capacity_per_min*, capacity [vehicles per hour], highway, lanes, oneway
-            b*, power*, background_per_min*, link_label*, link_position*
+            vdf_type* and the parameters of that curve* (bpr: b, power)
+            background_per_min*, link_label*, link_position*
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ import numpy as np
 from privroute.errors import MissingExtraError, NetworkError
 from privroute.network.attributes import Attributes
 from privroute.network.checks import check_type, real_number, show
+from privroute.network.curve_columns import CURVE_COLUMN, curve_names
+from privroute.network.curves import CURVES
 from privroute.network.grid_zones import grid_zones
 from privroute.network.labels import Label, as_label
-from privroute.network.latency import Latency
+from privroute.network.latency import AFFINE, Latency, latency_kinds
 from privroute.network.network import Network
 from privroute.network.osm_tags import capacity_per_min, free_flow_min, length_km
 from privroute.network.road_classes import merge_road_classes
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     import networkx as nx
     from numpy.typing import NDArray
 
+    from privroute.network.curve import Parameter
     from privroute.network.network import LatencyKind
     from privroute.network.road_classes import RoadClass
 
@@ -50,9 +54,8 @@ def from_networkx(
     grid_km: float | None = None,
     latency: LatencyKind | None = None,
     factor: float = 2.0,
-    b: float = 0.15,
-    power: float = 4.0,
     road_classes: Mapping[str, RoadClass] | None = None,
+    **parameters: float,
 ) -> Network:
     """Network of a directed NetworkX graph (MultiDiGraph or DiGraph), such as OSMnx makes.
 
@@ -64,10 +67,10 @@ def from_networkx(
     grid_km : instead of `zones`, one zone per cell of a square grid, `grid_km` wide, at the node of the cell nearest
         to its centre; needs x and y, longitudes and latitudes (EPSG:4326) or metres.
         With neither: the nodes whose `zone` is true if any node has that attribute, otherwise every node.
-    latency : "affine" (time at capacity = `factor` · free-flow time), "bpr" (`b` and `power` of the edge, or the
-        arguments of these names where an edge has none), or None: bpr on edges that have `b` or `power`, affine on
-        the others
+    latency : "affine" (time at capacity = `factor` · free-flow time), the name of a curve, or None: the curve that the
+        edge's `vdf_type` names, else bpr on edges that have `b` or `power`, affine on the others
     road_classes : rows that replace or extend `ROAD_CLASSES`; the row "other" serves unknown classes
+    parameters : of curves, by name, where an edge has none (bpr: b=0.15, power=4)
     """
     _check_graph(graph)
     if zones is not None and grid_km is not None:
@@ -80,7 +83,7 @@ def from_networkx(
     network = Network(
         [index[edge.key[0]] for edge in edges],
         [index[edge.key[1]] for edge in edges],
-        _latency(edges, classes, latency, factor=factor, b=b, power=power),
+        _latency(edges, classes, latency, factor, parameters),
         labels,
         zones=_marked_zones(nodes) if zones is None and grid_km is None else None,
         no_through=np.array([bool(node.flag("no_through")) for node in nodes]),
@@ -101,8 +104,9 @@ def to_networkx(network: Network) -> nx.MultiDiGraph:
     """Return the network as a MultiDiGraph from which `from_networkx` makes an equal network.
 
     Nodes carry x, y (if known), zone and no_through; edges free_flow_min, capacity_per_min,
-    b, power, background_per_min, link_label, link_position and length_km (if known). For other tools there are also
-    OSMnx's travel_time (s) and length (m). Values are plain Python numbers, so that GraphML and JSON take them.
+    vdf_type with the parameters of that curve (bpr: b, power), background_per_min, link_label, link_position and
+    length_km (if known). For other tools there are also OSMnx's travel_time (s) and length (m). Values are plain Python
+    numbers and texts, so that GraphML and JSON take them.
     """
     try:
         import networkx as nx  # noqa: PLC0415, an optional package
@@ -133,15 +137,18 @@ def _edge_attributes(network: Network) -> list[dict[str, Any]]:
         "link_position": range(network.links),
         "free_flow_min": network.free_flow_min.tolist(),
         "capacity_per_min": network.capacity_per_min.tolist(),
-        "b": network.latency.b.tolist(),
-        "power": network.latency.power.tolist(),
         "background_per_min": network.background_per_min.tolist(),
         "travel_time": [minutes * 60.0 for minutes in network.free_flow_min.tolist()],
     }
     if network.length_km is not None:
         columns["length_km"] = network.length_km.tolist()
         columns["length"] = [kilometres * 1000.0 for kilometres in network.length_km.tolist()]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    latency = network.latency
+    for row, name, values in zip(rows, curve_names(latency), latency.parameters.tolist(), strict=True):
+        row[CURVE_COLUMN] = name
+        row.update((parameter.name, value) for parameter, value in zip(CURVES[name].parameters, values, strict=False))
+    return rows
 
 
 def _check_graph(graph: Any) -> None:
@@ -183,26 +190,64 @@ def _latency(
     edges: list[Attributes],
     classes: Mapping[str, RoadClass],
     kind: LatencyKind | None,
-    *,
     factor: float,
-    b: float,
-    power: float,
+    parameters: Mapping[str, object],
 ) -> Latency:
     minutes = [free_flow_min(edge, classes) for edge in edges]
     capacity = [capacity_per_min(edge, classes) for edge in edges]
     factor = _argument("factor", factor, least=1.0)
-    b, power = _argument("b", b), _argument("power", power)
-    if kind == "affine":
+    kinds = list(latency_kinds())
+    if kind is not None and kind not in kinds:
+        quoted = ", ".join(f'"{name}"' for name in kinds)
+        raise NetworkError(f"latency is {show(kind)}; pass {quoted} or None (as on the edges)")
+    defaults = _defaults(parameters)
+    if kind == AFFINE:
         return Latency.affine(minutes, capacity, factor)
-    if kind is not None and kind != "bpr":
-        raise NetworkError(f'latency is {show(kind)}; pass "affine", "bpr" or None (as on the edges)')
+    line = Latency.affine([1.0], [1.0], factor)
+    straight = curve_names(line)[0], line.parameters[0].tolist()
+    chosen = [kind or _curve(edge) for edge in edges]
     curves = [
-        (_or_default(edge.number("b"), b), _or_default(edge.number("power"), power))
-        if kind == "bpr" or "b" in edge or "power" in edge
-        else (factor - 1.0, 1.0)
-        for edge in edges
+        straight if name == AFFINE else (name, _values(edge, name, defaults))
+        for edge, name in zip(edges, chosen, strict=True)
     ]
-    return Latency(minutes, capacity, *np.array(curves).T)
+    return Latency.by_link(minutes, capacity, [name for name, _ in curves], [values for _, values in curves])
+
+
+def _defaults(given: Mapping[str, object]) -> dict[tuple[str, str], float]:
+    """Defaults by curve and parameter: the arguments of these names, else those of the table."""
+    known = {(name, parameter.name): parameter for name, curve in CURVES.items() for parameter in curve.parameters}
+    names = list(dict.fromkeys(name for _, name in known))
+    for name in given:
+        if name not in names:
+            raise NetworkError(f"{name} is no parameter of any curve; those are {', '.join(names)}")
+    return {key: _default(parameter, given.get(parameter.name, parameter.default)) for key, parameter in known.items()}
+
+
+def _default(parameter: Parameter, value: object) -> float:
+    def allowed(number: float) -> bool:
+        return bool(parameter.allows(number))
+
+    return real_number(value, parameter.name, NetworkError, allowed, f"pass a finite number {parameter.wanted}")
+
+
+def _curve(edge: Attributes) -> str:
+    """The curve that the edge names; else bpr if it has a parameter of that, else affine."""
+    if CURVE_COLUMN in edge:
+        name = edge.values[CURVE_COLUMN]
+        if isinstance(name, str) and name in CURVES:
+            return name
+        raise edge.error(CURVE_COLUMN, f"give one of {', '.join(CURVES)}, or leave the attribute out")
+    return "bpr" if any(parameter.name in edge for parameter in CURVES["bpr"].parameters) else AFFINE
+
+
+def _values(edge: Attributes, name: str, defaults: Mapping[tuple[str, str], float]) -> list[float]:
+    values = []
+    for parameter in CURVES[name].parameters:
+        value = _or_default(edge.number(parameter.name, signed=parameter.least < 0), defaults[name, parameter.name])
+        if not parameter.allows(value):
+            raise edge.error(parameter.name, f"it must be {parameter.wanted}; correct it, or leave the attribute out")
+        values.append(value)
+    return values
 
 
 def _or_default(value: float | None, default: float) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from privroute.errors import DemandError, FormatError, InputError, MissingExtraError, NetworkError, arg
+from privroute.errors import DemandError, FormatError, InputError, MissingExtraError, arg
 from privroute.network.checks import check_period, check_type, one_of, real_array
 from privroute.network.demand import Demand
 from privroute.network.network import Network
@@ -132,19 +132,14 @@ def read_omx(
 
 def zone_nodes(network: Network, labels: list[Label]) -> NDArray[np.int32]:
     """Node indices of zones given by label, each once."""
-    zones = set(network.zones.tolist())
-    nodes: list[int] = []
-    for position, label in enumerate(labels):
-        try:
-            node = network.node(label)
-        except NetworkError:
-            node = -1
-        if node not in zones:
-            raise DemandError(f"{label!r} (position {position:,}) is not a zone of the network")
-        nodes.append(node)
-    if len(set(nodes)) != len(nodes):
+    nodes = network.node_indices(labels)
+    foreign = np.flatnonzero(~np.isin(nodes, network.zones))
+    if foreign.size:
+        first = int(foreign[0])
+        raise DemandError(f"{labels[first]!r} (position {first:,}) is not a zone of the network")
+    if np.unique(nodes).size != nodes.size:
         raise DemandError("a zone is named more than once; name each zone once")
-    return np.array(nodes, dtype=np.int32)
+    return nodes
 
 
 def _long(table: Table, place: dict[str, int], names: list[str]) -> NDArray[np.float64]:

@@ -74,10 +74,11 @@ class Pairs(Remade):
     @classmethod
     def of_labels(cls, network: Network, origins: list[Label], destinations: list[Label]) -> Pairs:
         """Pairs of the nodes with these labels."""
-        return cls(
-            np.array([network.node(label) for label in origins], dtype=np.int32),
-            np.array([network.node(label) for label in destinations], dtype=np.int32),
-        )
+        ends = [network.node_indices(labels) for labels in (origins, destinations)]
+        for labels, nodes in zip((origins, destinations), ends, strict=True):
+            if (nodes < 0).any():
+                network.node(labels[int(np.argmin(nodes))])  # says what it is not
+        return cls(*ends)
 
     def reachable(self, network: Network, *, on_unreachable: OnUnreachable = "error") -> Pairs:
         """These pairs if paths join all of them; otherwise an error that names some, or the rest ("drop")."""

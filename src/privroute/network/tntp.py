@@ -15,8 +15,10 @@ import numpy as np
 
 from privroute.errors import DemandError, FormatError, InputError, NetworkError, in_python
 from privroute.network.checks import check_period, check_type, one_of
+from privroute.network.curves import CURVES
 from privroute.network.demand import Demand
-from privroute.network.network import LatencyKind, Network, choose_latency
+from privroute.network.latency import choose_latency
+from privroute.network.network import LatencyKind, Network
 from privroute.network.pairs import OnUnreachable, Pairs
 from privroute.network.text_files import Where, read_text
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["LengthUnit", "TimeUnit", "read_tntp", "read_tntp_trips"]
 
@@ -36,7 +38,8 @@ KM_PER: dict[str, float] = {"m": 1e-3, "km": 1.0, "ft": 0.3048e-3, "mi": 1.60934
 
 LARGEST_NODE_NUMBER = 2_000_000
 _TOTAL_TOLERANCE = 1e-3
-_COLUMNS = ("init_node", "term_node", "capacity", "length", "free_flow_time", "b", "power")
+_BPR = CURVES["bpr"].parameters  # the only curve of the format, whose columns have the names of its parameters
+_COLUMNS = ("init_node", "term_node", "capacity", "length", "free_flow_time", *(each.name for each in _BPR))
 _COLUMN_NAMES = {
     **{name: name for name in _COLUMNS},
     **dict.fromkeys(("tail", "tail_node", "from", "from_node", "a_node"), "init_node"),
@@ -87,13 +90,17 @@ def read_tntp(
             path, f"declares {zones:,} zones and first through node {first_through:,}, of {count:,} nodes"
         )
     numbers = np.array([row[2:] for row in rows], dtype=np.float64)
-    capacity, length, free_flow, b, power = numbers.T
-    curve = {"factor": factor} if latency == "affine" else {"b": b, "power": power}
+    capacity, length, free_flow, *bpr = numbers.T
+    given: dict[str, ArrayLike] = {}
+    if latency == "affine":
+        given = {"factor": factor}
+    elif latency == "bpr":
+        given = {parameter.name: column for parameter, column in zip(_BPR, bpr, strict=True)}
     try:
         return Network(
             ends[:, 0] - 1,
             ends[:, 1] - 1,
-            choose_latency(latency, free_flow * minutes, capacity / period_min, **curve),
+            choose_latency(latency, free_flow * minutes, capacity / period_min, **given),
             range(1, count + 1),
             zones=np.arange(zones),
             no_through=np.arange(1, count + 1) < first_through,
@@ -201,9 +208,9 @@ def _column_order(lines: list[tuple[Where, str]]) -> dict[str, int]:
     return {name: position for position, name in enumerate(_COLUMNS)}
 
 
-def _link(where: Where, text: str, order: dict[str, int]) -> tuple[int, int, float, float, float, float, float]:
+def _link(where: Where, text: str, order: dict[str, int]) -> tuple[float, ...]:
     cells = text.rstrip("; \t").split()
-    values: dict[str, float] = {"length": 0.0, "b": 0.15, "power": 4.0}
+    values: dict[str, float] = {"length": 0.0, **{parameter.name: parameter.default for parameter in _BPR}}
     for name in _COLUMNS:
         position = order.get(name)
         if position is not None and position < len(cells):
@@ -217,7 +224,7 @@ def _link(where: Where, text: str, order: dict[str, int]) -> tuple[int, int, flo
         raise where.error(f"the link starts and ends at node {start}; no path uses such a link, leave it out")
     if not values["capacity"] > 0:
         raise where.error("the capacity is 0; leave a closed link out")
-    return (start, end, *(values[name] for name in _COLUMNS[2:]))  # type: ignore[return-value]
+    return (start, end, *(values[name] for name in _COLUMNS[2:]))
 
 
 def _node_count(path: object, metadata: dict[str, tuple[Where, str]], largest: int) -> int:

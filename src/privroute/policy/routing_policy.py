@@ -243,13 +243,13 @@ class RoutingPolicy(Remade):
         return f"RoutingPolicy({self.summary()})"
 
     def _pair(self, origin: Label, destination: Label) -> int:
-        ends = self.network.node(origin), self.network.node(destination)
-        position = int(self.pairs.positions([ends[0]], [ends[1]])[0])
-        if position < 0:
+        start, end = self.network.node(origin), self.network.node(destination)
+        here = np.flatnonzero((self.pairs.origin == start) & (self.pairs.destination == end))
+        if not here.size:
             raise PolicyError(
                 f"the policy has no pair from {origin} to {destination}; its pairs join the network's zones"
             )
-        return position
+        return int(here[0])
 
     def _named(self, pair: int) -> str:
         labels = self.network.node_labels

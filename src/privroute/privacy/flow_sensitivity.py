@@ -114,12 +114,14 @@ def _cost_rounding(network: Network, cost: NDArray[np.float64], pairs: int) -> f
     The flow of a link is a sum of `pairs` products of numbers of one sign, so its relative error is (pairs + 2) u in
     whatever order it is summed; y t'(y) ≤ power · t(y) where t does not exceed its bound; then a few roundings more.
     """
-    power = np.maximum(network.latency.power, 1.0)
+    power = np.maximum(network.latency.elasticity_bound(cost), 1.0)
     if float(power.max(initial=1.0)) > _LARGEST_POWER:
         raise GuaranteeError(
-            f"a latency curve has power {power.max():g}; rounding is bounded for powers up to {_LARGEST_POWER:g}"
+            f"the marginal cost of a link grows like power {power.max():g} of its flow; rounding is bounded for powers "
+            f"up to {_LARGEST_POWER:g}"
         )
-    return float(np.linalg.norm(cost * ((pairs + 4) * power + _ROUNDINGS + power))) * _U * 1.01
+    errors = (pairs + 4) * power + _ROUNDINGS + network.latency.roundings(cost)
+    return float(np.linalg.norm(cost * errors)) * _U * 1.01
 
 
 def contraction(steps: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:

@@ -225,15 +225,17 @@ def _check_study(study: dict[str, Any]) -> None:
             Guarantee(**guarantee, unit=study["unit"])
     except (PrivrouteError, LookupError, TypeError, ValueError) as problem:
         raise ReleaseError(f"the certificate's study is not usable: {problem}") from None
-    if bounds is not None:
-        whole = [bounds.get(name) for name in ("max_requests", "max_per_pair")]
-        good = all(type(number) is int and 1 <= number <= _LARGEST_BOUND for number in whole)
-        if not good or set(bounds) != {"max_requests", "max_per_pair", "pre_bounded"}:
-            raise ReleaseError("the certificate's study has unusable bounds")
-    if set(mechanism) != {"name", "options"} or not isinstance(mechanism["options"], dict):
+    if bounds is not None and not _are_bounds(bounds):
+        raise ReleaseError("the certificate's study has unusable bounds")
+    parts = {"name": str, "options": dict}
+    if set(mechanism) != set(parts) or not all(isinstance(mechanism[name], kind) for name, kind in parts.items()):
         raise ReleaseError("the certificate's study has an unusable mechanism")
-    if not isinstance(mechanism["name"], str):
-        raise ReleaseError("the certificate's study has an unusable mechanism")
+
+
+def _are_bounds(bounds: dict[str, Any]) -> bool:
+    whole = [bounds.get(name) for name in ("max_requests", "max_per_pair")]
+    good = all(type(number) is int and 1 <= number <= _LARGEST_BOUND for number in whole)
+    return good and set(bounds) == {"max_requests", "max_per_pair", "pre_bounded"}
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privroute.errors import ReleaseError
+from privroute.network.curve_columns import CURVE_COLUMN, values_by_column
+from privroute.network.curves import CURVES
 from privroute.release.place import (
     DEMAND,
     LINKS,
@@ -116,9 +118,9 @@ def _write_tables(
         length_km=pa.nulls(network.links, pa.float64()) if network.length_km is None else network.length_km,
         free_flow_min=latency.free_flow_min,
         capacity_per_min=latency.capacity_per_min,
-        vdf_alpha=latency.b,
-        vdf_beta=latency.power,
         background_per_min=network.background_per_min,
+        **{CURVE_COLUMN: pa.array(list(CURVES)).take(pa.array(latency.curve))},
+        **{name: pa.array(values, from_pandas=True) for name, values in values_by_column(latency).items()},
     )
     per_pair = np.diff(policy.pair_start)
     pair_of_path = np.repeat(np.arange(len(pairs)), per_pair)

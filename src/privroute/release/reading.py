@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from privroute.errors import FormatError, PrivrouteError, ReleaseError
+from privroute.network.checks import show
+from privroute.network.curve_columns import CURVE_COLUMN, latency_of_columns, parameter_columns
+from privroute.network.curves import CURVES, number_of
 from privroute.network.demand import Demand
-from privroute.network.latency import Latency
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.network.text_files import read_bytes
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     import os
 
     from numpy.typing import NDArray
+
+    from privroute.network.latency import Latency
 
 __all__ = ["read_release"]
 
@@ -69,9 +74,8 @@ _LAYOUTS = {
             "length_km": _NUMBER,
             "free_flow_min": _NUMBER,
             "capacity_per_min": _NUMBER,
-            "vdf_alpha": _NUMBER,
-            "vdf_beta": _NUMBER,
             "background_per_min": _NUMBER,
+            CURVE_COLUMN: _TEXT,
         },
         frozenset({"length_km"}),
         10_000_000,
@@ -161,7 +165,9 @@ def _read_table(place: Path, name: str, digest: object) -> pa.Table:
 def _check_layout(name: str, file: pq.ParquetFile, layout: _Layout) -> None:
     """Refuse, by the file's own description, what is too large or has other columns."""
     found = file.schema_arrow
-    wanted = layout.columns
+    # the parameters of the curves that occur stand behind the other columns of the links
+    further = parameter_columns(CURVES) if name == LINKS else []
+    wanted = layout.columns | {column: _NUMBER for column in further if column in found.names}
     if found.names != list(wanted) or any(found.field(column).type != kind for column, kind in wanted.items()):
         listed = ", ".join(f"{column} {kind}" for column, kind in wanted.items())
         raise ReleaseError(f"{name} has other columns than {listed}")
@@ -184,12 +190,12 @@ def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any]) -> Network
     bare = bool(nodes["x_coord"].null_count)
     points = None if bare else np.column_stack([nodes["x_coord"].to_numpy(), nodes["y_coord"].to_numpy()])
     labels = _texts(nodes["node_id"])
-    index = {label: position for position, label in enumerate(labels)}
+    index = pa.array(labels, _TEXT)
     length = links["length_km"]
     return Network(
         _positions(links["from_node_id"], index),
         _positions(links["to_node_id"], index),
-        Latency(*(links[name].to_numpy() for name in ("free_flow_min", "capacity_per_min", "vdf_alpha", "vdf_beta"))),
+        _latency(links),
         labels,
         zones=np.flatnonzero(nodes["is_zone"].to_numpy()),
         no_through=nodes["no_through"].to_numpy(),
@@ -199,6 +205,27 @@ def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any]) -> Network
         length_km=None if length.null_count else length.to_numpy(),
         link_labels=_texts(links["link_id"]),
     )
+
+
+def _latency(links: pa.Table) -> Latency:
+    """The curves; a parameter stands in every row whose curve has it and in no other."""
+    encoded = _whole(links[CURVE_COLUMN].unify_dictionaries())
+    named = encoded.dictionary.to_pylist()
+    unknown = [name for name in named if name not in CURVES]
+    if unknown:
+        raise ReleaseError(f"{LINKS}: {CURVE_COLUMN} is {show(unknown[0])}; known curves are {', '.join(CURVES)}")
+    curve = np.array([number_of(name) for name in named], dtype=np.uint8)[encoded.indices.to_numpy()]
+    present = [name for number, name in enumerate(CURVES) if np.any(curve == number)]
+    found = [column for column in parameter_columns(CURVES) if column in links.column_names]
+    if found != parameter_columns(present):
+        raise ReleaseError(f"{LINKS} has other parameters than its curves need: {', '.join(found) or 'none'}")
+    columns: dict[str, NDArray[np.float64]] = {}
+    for column in found:
+        having = [number_of(name) for name in present if column in parameter_columns([name])]
+        if not np.array_equal(links[column].is_valid().to_numpy(), np.isin(curve, having)):
+            raise ReleaseError(f"{LINKS}: {column} is not in exactly the rows whose curve has it")
+        columns[column] = links[column].to_numpy()
+    return latency_of_columns(links["free_flow_min"].to_numpy(), links["capacity_per_min"].to_numpy(), curve, columns)
 
 
 def _policy(routes: pa.Table, network: Network) -> RoutingPolicy:
@@ -234,24 +261,23 @@ def _demand(
 
 
 def _ends(table: pa.Table, network: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    index = {str(label): position for position, label in enumerate(network.node_labels)}
+    index = pa.array(map(str, network.node_labels), _TEXT)
     return _positions(table["origin"], index), _positions(table["destination"], index)
 
 
-def _positions(column: pa.ChunkedArray, index: dict[str, int]) -> NDArray[np.int32]:
+def _positions(column: pa.ChunkedArray, labels: pa.Array) -> NDArray[np.int32]:
+    """Position among `labels` of each row's label."""
     encoded = _whole(column.unify_dictionaries())
-    labels = encoded.dictionary.to_pylist()
-    unknown = next((label for label in labels if label not in index), None)
-    if unknown is not None:
+    known = pc.index_in(encoded.dictionary, labels)
+    if known.null_count:
+        unknown = encoded.dictionary.filter(known.is_null())[0].as_py()
         raise ReleaseError(f"no node is labelled {unknown[:40]!r}")
-    known = np.array([index[label] for label in labels], dtype=np.int32)
-    return np.asarray(known[encoded.indices.to_numpy()])
+    return np.asarray(known.to_numpy()[encoded.indices.to_numpy()])
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
     encoded = _whole(column.unify_dictionaries())
-    labels = encoded.dictionary.to_pylist()
-    return [labels[position] for position in encoded.indices.to_numpy()]
+    return list(encoded.dictionary.take(encoded.indices).to_pylist())
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

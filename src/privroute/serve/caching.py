@@ -10,6 +10,7 @@ import asyncio
 import gzip
 import hashlib
 import re
+from dataclasses import fields
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -42,10 +43,10 @@ def release_id(release: Release, *, more: Iterable[bytes] = ()) -> str:
     digest = hashlib.sha256(metadata.version("privroute").encode())
     texts = [release.certificate.as_dict(), network.crs, network.node_labels, network.link_labels]
     digest.update(orjson.dumps(texts, default=str))
-    curve = network.latency
     for array in (
         *(network.tail, network.head, network.zones, network.no_through, network.background_per_min),
-        *(curve.free_flow_min, curve.capacity_per_min, curve.b, curve.power, network.coordinates, network.length_km),
+        *(getattr(network.latency, field.name) for field in fields(network.latency)),
+        *(network.coordinates, network.length_km),
         *(policy.pairs.origin, policy.pairs.destination, policy.pair_start, policy.path_start, policy.links),
         *(policy.probability, None if demand is None else demand.rate_per_min),
     ):

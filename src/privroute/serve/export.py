@@ -22,6 +22,7 @@ from privroute.errors import InputError
 from privroute.network.geojson import feature_collection
 from privroute.network.gmns import write_gmns
 from privroute.network.text_files import as_path, flush_to_disk, write_whole
+from privroute.progress import check_progress, tell
 from privroute.serve.ordered import ordered_paths
 from privroute.serve.picture import Picture
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from privroute.network.labels import Label
+    from privroute.progress import Progress
     from privroute.release.release import Release
 
 __all__ = ["FILES", "ExportFormat", "export_release"]
@@ -53,13 +55,14 @@ def export_release(
     kind: ExportFormat,
     *,
     overwrite: bool = False,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Path]:
     """Write the files of a format into a folder (made if it is not there) and return their paths.
 
     overwrite : replace files of these names
-    progress : called with the number of routes written
+    progress : called with the share of the routes that are written
     """
+    check_progress(progress)
     if kind not in FILES:
         raise InputError(f"the format is {kind!r}; choose {', '.join(FILES)}")
     place = as_path(folder)
@@ -76,7 +79,7 @@ def export_release(
     with ExitStack() as stack:
         links, routes = (stack.enter_context(write_whole(path)) for path in paths[-2:])
         write = {"geojson": _write_geojson, "csv": _write_csv, "gmns": _write_gmns_tables}[kind]
-        write(picture, links, routes, progress or (lambda _: None))
+        write(picture, links, routes, progress)
         for stream in (links, routes):  # what fails, fails before the first file is renamed
             flush_to_disk(stream)
         if kind == "gmns":
@@ -99,7 +102,7 @@ class _Row(NamedTuple):
     links: list[int]
 
 
-def _rows(picture: Picture, progress: Callable[[int], None]) -> Iterator[_Row]:
+def _rows(picture: Picture, progress: Progress | None) -> Iterator[_Row]:
     """All routes, pair after pair, the most probable first."""
     release, times = picture.release, picture.times
     policy, labels = release.policy, release.network.node_labels
@@ -134,11 +137,11 @@ def _rows(picture: Picture, progress: Callable[[int], None]) -> Iterator[_Row]:
             nodes = [origin, *heads[begin:end]]
             ends = labels[origin], labels[nodes[-1]]
             yield _Row(*ends, number, probability, busy_min, empty_min, length_km, per_h, nodes, used[begin:end])
-        progress(first + paths.size)
+        tell(progress, "Writing routes", (first + paths.size) / ordered.paths.size)
 
 
 def _write_geojson(
-    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Callable[[int], None]
+    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Progress | None
 ) -> None:
     network = picture.release.network
     points = picture.points if network.coordinates is None else network.coordinates
@@ -168,9 +171,7 @@ def _numbers(row: _Row) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _write_csv(
-    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Callable[[int], None]
-) -> None:
+def _write_csv(picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Progress | None) -> None:
     network = picture.release.network
     for stream in (links, routes):
         stream.write("\N{ZERO WIDTH NO-BREAK SPACE}")  # the mark by which spreadsheets know UTF-8
@@ -203,7 +204,7 @@ def _write_csv(
 
 
 def _write_gmns_tables(
-    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Callable[[int], None]
+    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Progress | None
 ) -> None:
     network = picture.release.network
     flow = picture.flow_per_min

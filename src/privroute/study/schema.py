@@ -224,7 +224,7 @@ KEYS: dict[str, Key] = {
             "network",
             "latency",
             _choice(*get_args(LatencyKind)),
-            "How traffic slows links. Default: bpr for files, affine for sioux-falls.",
+            "How traffic slows links. Default: as a GMNS folder says, bpr for other files, affine for sioux-falls.",
         ),
         Key("network", "factor", NUMBER, "Time at capacity over free-flow time, for affine. Default: 2."),
         Key(

@@ -72,7 +72,7 @@ class Source:
         if kind == "TNTP":
             unit = self.time_unit or "min"
             return read_tntp(path, latency=latency, factor=factor, nodes=self.nodes, time_unit=unit), None
-        return read_gmns(path, latency=latency, factor=factor), None
+        return read_gmns(path, latency=self.latency, factor=factor), None
 
     def pairs(self, network: Network) -> Pairs:
         """Every pair of zones that paths join."""

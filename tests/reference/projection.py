@@ -42,6 +42,9 @@ def project(
     """Semismooth Newton on the dual: flows (rows, links), Σ|A x − b| (rows,), potentials (rows, nodes).
 
     imbalance : stop a row when Σ|A x − b| is at most this
+
+    Potentials as large as the points carry few digits of a flow. So half way they are added to the points, which moves
+    a row by a rounding of its size, and the search goes on from there with small ones.
     """
     rows, nodes = len(points), no_through.size
     matrix = incidence(tail, head, nodes)
@@ -50,7 +53,7 @@ def project(
     demand[np.arange(rows), origin] = -1
     demand[np.arange(rows), destination] = 1
     target = points.astype(dtype)
-    p = np.zeros((rows, nodes), dtype=dtype)
+    p = before = np.zeros((rows, nodes), dtype=dtype)
 
     def flows_at(potentials: NDArray[np.floating]) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
         z = target + (potentials[:, head] - potentials[:, tail])
@@ -61,12 +64,15 @@ def project(
         """A x − b."""
         return np.asarray(x @ matrix.T.astype(dtype) - demand)
 
-    for _ in range(most_steps):
+    for step_number in range(most_steps):
         x, free = flows_at(p)
         g = excess(x)
         going = np.abs(g).sum(axis=1) > imbalance
         if not going.any():
             break
+        if step_number == most_steps // 2:
+            target, before, p = target + (p[:, head] - p[:, tail]), p, np.zeros_like(p)
+            continue
         # the free links need not connect the nodes, so clipped ones keep a small weight
         delta = np.clip(np.abs(g).max(axis=1), _SMALLEST_DELTA, _LARGEST_DELTA).astype(np.float64)
         weight = np.where(free, 1.0, delta[:, None])
@@ -75,7 +81,7 @@ def project(
         step[~going] = 0.0
         p = p + _length(flows_at, p, step.astype(dtype), tail, head, np.sum(g * step, axis=1))[:, None] * step
     x, _ = flows_at(p)
-    return x, np.abs(excess(x)).sum(axis=1), p
+    return x, np.abs(excess(x)).sum(axis=1), before + p
 
 
 def _last_of_each_part(tail: NDArray[np.int32], head: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:

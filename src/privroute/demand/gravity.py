@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.demand.nonnegative import settle
 from privroute.errors import DemandError
-from privroute.mechanism.nonnegative import settle
 from privroute.network.checks import number_array
 from privroute.network.demand import Demand
 from privroute.network.pairs import free_flow_minutes

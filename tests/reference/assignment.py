@@ -1,4 +1,4 @@
-"""A readable twin of the compiled solver: path by path, in plain Python, for small networks and for the tests.
+"""A readable twin of the compiled solver: path by path, in plain Python, for small networks.
 
 Each pair keeps the paths it uses. In turn the cheapest path is added, and flow is shifted to it from every dearer path
 by Newton's step along the links in which the two differ. The compiled solver works on bushes instead of paths and is
@@ -7,43 +7,50 @@ far faster; the optimum is the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-
-from privroute.flows.reference import shortest_tree
-from privroute.network.latency import Latency
+from tests.reference.kernels import shortest_tree
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
+
+    from privroute.network.latency import Latency
 
 __all__ = ["assign"]
 
 _ROUNDS = 20
 
 
+class _Costs(NamedTuple):
+    """What a trip costs at the links' flows, and how fast that rises with the flow."""
+
+    cost: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    slope: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
 def assign(
+    *,
     tail: NDArray[np.int32],
     head: NDArray[np.int32],
     no_through: NDArray[np.uint8],
-    free_flow: NDArray[np.float64],
-    b: NDArray[np.float64],
-    capacity: NDArray[np.float64],
-    power: NDArray[np.float64],
+    latency: Latency,
     background: NDArray[np.float64],
     origin: NDArray[np.int32],
     destination: NDArray[np.int32],
     demand: NDArray[np.float64],
-    *,
     equilibrium: bool = False,
     gap: float = 1e-8,
     max_iterations: int = 500,
 ) -> tuple[NDArray[np.float64], float]:
-    """(links,) routed flow and its relative gap, for powers of at least 1.
-
-    The equilibrium of f is the optimum of a curve whose marginal cost is f: the same with b / (power + 1).
-    """
-    latency = Latency(free_flow, capacity, b / (power + 1.0) if equilibrium else b, power)
+    """(links,) routed flow and its relative gap, for curves whose slope is finite at zero flow."""
+    costs = (
+        _Costs(latency.time, latency.time_slope)
+        if equilibrium
+        else _Costs(latency.marginal_cost, latency.marginal_slope)
+    )
 
     def cheapest(pair: int, cost: NDArray[np.float64]) -> tuple[float, tuple[int, ...]]:
         distance, incoming = shortest_tree(tail, head, no_through, cost, int(origin[pair]))
@@ -53,12 +60,12 @@ def assign(
     flow = np.zeros(tail.size)
     paths: dict[int, dict[tuple[int, ...], float]] = {}
     for pair in np.flatnonzero(demand > 0).tolist():
-        _, path = cheapest(pair, latency.marginal_cost(background))
+        _, path = cheapest(pair, costs.cost(background))
         paths[pair] = {path: float(demand[pair])}
         flow[list(path)] += demand[pair]
     reached = 0.0
     for _ in range(max_iterations):
-        cost = latency.marginal_cost(flow + background)
+        cost = costs.cost(flow + background)
         least = 0.0
         for pair, used in paths.items():
             length, path = cheapest(pair, cost)
@@ -69,7 +76,7 @@ def assign(
             break
         for _ in range(_ROUNDS):
             for used in paths.values():
-                _equilibrate(latency, background, flow, used)
+                _equilibrate(costs, background, flow, used)
     return flow, reached
 
 
@@ -83,14 +90,14 @@ def _trace(tail: NDArray[np.int32], incoming: NDArray[np.int64], origin: int, de
 
 
 def _equilibrate(
-    latency: Latency, background: NDArray[np.float64], flow: NDArray[np.float64], used: dict[tuple[int, ...], float]
+    costs: _Costs, background: NDArray[np.float64], flow: NDArray[np.float64], used: dict[tuple[int, ...], float]
 ) -> None:
     """Shift flow from each path of a pair to its cheapest one; paths left empty are forgotten."""
-    cost = latency.marginal_cost(flow + background)
+    cost = costs.cost(flow + background)
     best = min(used, key=lambda path: cost[list(path)].sum())
     for path in [path for path in used if path != best]:
-        cost = latency.marginal_cost(flow + background)
-        slope = latency.marginal_slope(flow + background)
+        cost = costs.cost(flow + background)
+        slope = costs.slope(flow + background)
         leave, enter = list(set(path) - set(best)), list(set(best) - set(path))
         difference = float(cost[leave].sum() - cost[enter].sum())
         steepness = float(slope[leave].sum() + slope[enter].sum())

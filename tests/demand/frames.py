@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from privroute.mechanism.gravity import GravityModel
+from privroute.demand.gravity import GravityModel
 
 __all__ = ["frames", "frames_with_counts", "full_frame"]
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mechanism.frames import frames, frames_with_counts, full_frame
+from tests.demand.frames import frames, frames_with_counts, full_frame
 
 import privroute as pr
+from privroute.demand.gravity import GravityModel, gravity_demand
 from privroute.errors import DemandError
 from privroute.evaluate.seeded_noise import SeededNoise
-from privroute.mechanism.gravity import GravityModel, gravity_demand
 
 SCALES = st.sampled_from([0.0, 0.5, 39.5, 1e6])
 

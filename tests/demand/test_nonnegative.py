@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mechanism.frames import frames_with_counts, full_frame
+from tests.demand.frames import frames_with_counts, full_frame
 
 import privroute as pr
+from privroute.demand.gravity import GravityModel
+from privroute.demand.nonnegative import gravity_bins, nonnegative_counts, settle, share_of_counts
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline
-from privroute.mechanism.gravity import GravityModel
-from privroute.mechanism.nonnegative import gravity_bins, nonnegative_counts, settle, share_of_counts
 
 WHOLE = st.lists(st.integers(-50, 50) | st.integers(-(2**45), 2**45), min_size=1, max_size=40)
 SCALES = st.sampled_from([0.5, 4.5, 39.5, 1e7])

@@ -20,7 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privroute.mechanism.gravity import GravityModel
+    from privroute.demand.gravity import GravityModel
 
 __all__ = ["gravity_bins", "nonnegative_counts", "settle", "share_of_counts"]
 
