@@ -121,13 +121,14 @@ def test_there_is_no_bar_where_nobody_watches(capsys: pytest.CaptureFixture[str]
 
 
 def test_the_list_of_commands_loads_none_of_them() -> None:
-    """What `privroute --help` costs is the terminal's packages: neither NumPy nor a command."""
+    """`privroute --help` costs the packages of the terminal: neither NumPy nor a command."""
     script = (
         "import sys; sys.argv = ['privroute', '--help']\n"
         "from privroute.cli.app import main\n"
         "try:\n    main()\nexcept SystemExit as leave:\n    assert not leave.code\n"
         "loaded = {name for name in sys.modules if name.startswith('privroute.')}\n"
-        "assert loaded <= {'privroute.cli', 'privroute.cli.app', 'privroute.cli.terminal', 'privroute.errors'}, loaded\n"
+        "known = {'privroute.cli', 'privroute.cli.app', 'privroute.cli.terminal', 'privroute.errors'}\n"
+        "assert loaded <= known, loaded\n"
         "assert not {'numpy', 'pyarrow', 'opendp', 'importlib.metadata'} & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
