@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import privroute as pr
+from privroute.study.schema import KEYS, SECTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 FETCHED = re.compile(
@@ -63,3 +64,13 @@ def test_the_first_page_leads_to_every_page_of_the_proofs_the_budget_and_the_tri
     proofs = [f"proofs/{page.name}" for page in (ROOT / "docs" / "proofs").glob("*.md")]
     assert proofs
     assert all(f"({page})" in text for page in ["trips.md", "budget.md", *proofs])
+
+
+def test_the_page_on_study_files_has_every_key_as_the_schema_says() -> None:
+    page = (ROOT / "docs" / "study.md").read_text()
+    rows = [row for row in page.splitlines() if row.startswith("| `")]
+    assert len(rows) == len(KEYS)
+    for key, row in zip(KEYS.values(), rows, strict=True):
+        assert row.startswith(f"| `{key.name}` | `{key.flag}` | ")
+        assert key.help in row
+    assert all(f"**`[{section}]`** {words}" in page for section, words in SECTIONS.items())

@@ -20,6 +20,8 @@ import typer
 from tests.cli.command import run
 
 from privroute.cli.app import app
+from privroute.study.schema import KEYS
+from privroute.study.settings import find_key
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -48,10 +50,17 @@ def commands(block: str) -> list[list[str]]:
 def parse(arguments: list[str]) -> None:
     """Let the command line read the arguments, and run nothing."""
     command: Any = typer.main.get_command(app)
-    while hasattr(command, "commands"):
-        assert arguments[0] in command.commands, arguments
-        command, arguments = command.commands[arguments[0]], arguments[1:]
-    command.make_context("privroute", list(arguments))
+    while hasattr(command, "list_commands"):
+        assert arguments[0] in command.list_commands(None), arguments
+        command, arguments = command.get_command(None, arguments[0]), arguments[1:]
+    given = command.make_context("privroute", list(arguments)).params
+    keys = {f"key_{key.section}_{key.name}": key for key in KEYS.values()}
+    for name, value in given.items():
+        if name in keys and isinstance(value, str):
+            keys[name].take(value)
+    for assignment in given.get("assigned") or ():
+        key, _, value = assignment.partition("=")
+        KEYS[find_key(key)].take(value)
 
 
 def test_there_are_examples() -> None:
@@ -97,7 +106,9 @@ def test_the_options_of_every_command_shown_exist(page: Path, tmp_path: Path, mo
         ("learn --out there --epsilom 1", "epsilom"),
         ("budget drop x", "drop"),
         ("route release 1", "(?i)destination"),
-        ("plan --network sioux-falls --days many", "integer"),
+        ("plan --network sioux-falls --days many", "pass a whole number"),
+        ("learn study.toml --set guarantee.epslion=1", "did you mean guarantee.epsilon"),
+        ("learn study.toml --set guarantee.epsilon=much", "pass a number"),
     ],
 )
 def test_a_wrong_command_would_be_noticed(wrong: str, reason: str) -> None:

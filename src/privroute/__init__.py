@@ -11,7 +11,7 @@ released. Public names are loaded when they are first used, so that `import priv
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -170,7 +170,9 @@ _HOME = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return metadata.version("privroute")
+        from importlib.metadata import version  # noqa: PLC0415 - slow to load
+
+        return version("privroute")
     if name not in _HOME:
         raise AttributeError(f"module 'privroute' has no attribute {name!r}")
     home = import_module(f"privroute.{_HOME[name]}")

@@ -17,11 +17,20 @@
 
 One warning has a name: LargeDeltaWarning (a UserWarning), for a delta above which nothing is called private.
 
+An argument inside a message is written with `arg` or `named`, so that every surface can spell it its own way: `tz=` in
+Python, `--tz` on the command line, `calendar.time_zone` in a study file (`PrivrouteError.spelt`).
+
 Messages about private data (a history, a demand that may be its mean) carry positions and sizes, never contents. Such
 errors are raised outside `except`: what is caught there stays on the new error, `from None` or not.
 """
 
 from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "BudgetError",
@@ -39,11 +48,45 @@ __all__ = [
     "PrivrouteError",
     "ReleaseError",
     "StreamError",
+    "arg",
+    "in_python",
+    "named",
 ]
+
+# name and rest of an argument: ("tz", ""), ("tz", "=") or ("unit", '="user"'); ("", text) is for Python only
+_MARK = re.compile("\x02([^\x02\x03\x1f]*)\x1f([^\x02\x03]*)\x03")
+
+
+def named(name: str) -> str:
+    """An argument as the subject of a message: `tz is 'Nowhere'`."""
+    return f"\x02{name}\x1f\x03"
+
+
+def arg(name: str, value: str | bool | None = None) -> str:
+    """An argument to pass, in a message: `tz=`, or with a value `unit="user"`."""
+    shown = "" if value is None else f'"{value}"' if isinstance(value, str) else f"{value}"
+    return f"\x02{name}\x1f={shown}\x03"
+
+
+def in_python(text: str) -> str:
+    """A part of a message that only helps those who call a function."""
+    return f"\x02\x1f{text}\x03"
 
 
 class PrivrouteError(Exception):
     """The root of the package's errors: `except PrivrouteError` catches every one."""
+
+    def __init__(self, message: str = "") -> None:
+        self._template = f"{message}"
+        super().__init__(self.spelt(lambda name, rest: f"{name}{rest}"))
+
+    def spelt(self, how: Callable[[str, str], str]) -> str:
+        """The message with its arguments spelt by `how(name, rest)`.
+
+        rest : "" for a subject, "=" for an argument to pass, and with a value like '="user"' or "=True"; a text for
+            Python alone has no name
+        """
+        return _MARK.sub(lambda found: how(found[1], found[2]), self._template)
 
 
 class InputError(PrivrouteError, ValueError):

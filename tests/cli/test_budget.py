@@ -64,7 +64,7 @@ def test_daily_learning_charges_the_newest_day_only(daily_csv: Path, tmp_path: P
     days = [dt.date.fromisoformat(FIRST) + dt.timedelta(days=number) for number in range(4)]
     daily = (*LEARN, "--history", daily_csv, "--mechanism", "daily", "--ledger", ledger, "--stream", noisy)
     for day in days[:2]:
-        done = run(*daily, "--window", 7, "--from", day, "--to", day, "--out", tmp_path / f"{day}")
+        done = run(*daily, "--set", "mechanism.window=7", "--from", day, "--to", day, "--out", tmp_path / f"{day}")
         assert done.code == 0, done.err
     assert run(*daily, "--from", days[2], "--to", days[3], "--out", tmp_path / "both").code == 0
     assert shown(ledger)["releases"] == 4
@@ -147,8 +147,8 @@ def test_ledgers_are_checked_before_the_private_file_is_opened(tmp_path: Path) -
         (("--ledger", tmp_path / "l", "--dataset", "town"), "there is no data set 'town'"),
         (("--dataset", "city-2026"), "--dataset names a data set of --ledger"),
         (("--stream", tmp_path / "s"), "--stream belongs to --mechanism daily"),
-        (("--half-life", 3), "--half-life belongs to --mechanism daily"),
-        (("--mechanism", "daily", "--half-life", 0), "--half-life is 0.0"),
+        (("--set", "mechanism.half_life_days=3"), "mechanism.half_life_days belongs to --mechanism daily"),
+        (("--mechanism", "daily", "--set", "mechanism.half_life_days=0"), "mechanism.half_life_days is 0.0"),
         (("--ledger", tmp_path / "l", "--epsilon", 2), "with this release it would be 2"),
         (("--ledger", tmp_path / "users"), "for one user, this release for one request"),
     ):
@@ -190,7 +190,7 @@ def test_a_stream_refuses_before_the_private_file_is_opened(daily_csv: Path, tmp
     first = ("--history", daily_csv, "--from", FIRST, "--to", FIRST, "--out", tmp_path / "out")
     done = run(*LEARN, *days, *account, *first)
     assert done.code == 0, done.err
-    assert "1 day of 60 minutes" in done.text
+    assert "(1 day), 60 minutes of each day" in done.text
     assert "0 of 1 day without any" in done.text
     assert "1 release charged" in run("budget", "show", tmp_path / "l").text
     later = ("--history", tmp_path / "never-opened.csv", "--from", LAST, "--to", LAST, "--out", tmp_path / "later")

@@ -22,7 +22,7 @@ def unmarked(text: str) -> bool:
     [
         ((), "counts"),
         (("--mechanism", "daily"), "daily"),
-        (("--mechanism", "daily", "--window", 2), "daily"),
+        (("--mechanism", "daily", "--set", "mechanism.window=2"), "daily"),
         (("--mechanism", "minimiser", "--alpha", 500), "minimiser"),
     ],
 )
@@ -112,14 +112,20 @@ def test_a_delta_too_large_for_single_persons_has_to_be_asked_for_twice_and_is_s
         ((*PROMISE,), "--from is missing"),
         ((*PROMISE, "--from", FIRST), "--to is missing"),
         ((*PROMISE, "--from", LAST, "--to", FIRST), "is before"),
-        ((*PROMISE, "--from", "5.1.2026", "--to", LAST), "is not a date"),
-        ((*PROMISE, *DATES, "--window", "2"), "--window belongs to --mechanism daily"),
-        ((*PROMISE, *DATES, "--window", "9", "--mechanism", "daily"), "--window is 9 days"),
+        ((*PROMISE, "--from", "5.1.2026", "--to", LAST), "--from is '5.1.2026'; write a date like 2026-03-02"),
+        ((*PROMISE, *DATES, "--set", "mechanism.window=2"), "mechanism.window belongs to --mechanism daily"),
+        (
+            (*PROMISE, *DATES, "--set", "mechanism.window=9", "--mechanism", "daily"),
+            "mechanism.window is 9 days where the history has 4",
+        ),
         ((*PROMISE, *DATES, "--period-min", "-1"), "--period-min is -1.0"),
         ((*PROMISE, *DATES, "--period-min", "nan"), "--period-min is nan"),
         ((*PROMISE, *DATES, "--period-min", "1441"), "--period-min is 1441, and a day has 1,440 minutes"),
         ((*PROMISE, *DATES, "--expansion", "0"), "--expansion is 0.0"),
-        ((*PROMISE, *DATES, "--factor", "2", "--latency", "bpr"), "--factor"),
+        (
+            (*PROMISE, *DATES, "--set", "network.factor=2", "--latency", "bpr"),
+            "network.factor belongs to --latency affine",
+        ),
         ((*PROMISE, *DATES, "--network", "missing.tntp"), "--network takes"),
     ],
 )
@@ -184,7 +190,7 @@ def test_the_papers_algorithm_takes_its_public_demand_from_a_file(
     daily_csv: Path, public_csv: Path, tmp_path: Path
 ) -> None:
     arguments = (*BASE, "--history", daily_csv, *DATES, *PROMISE, "--mechanism", "sgd", "--alpha", 5)
-    done = run(*arguments, "--public-demand", public_csv, "--out", tmp_path / "out")
+    done = run(*arguments, "--set", f"mechanism.public_demand={public_csv}", "--out", tmp_path / "out")
     assert done.code == 0, done.err
     certificate = pr.load_release(tmp_path / "out").certificate
     assert certificate.private
@@ -196,7 +202,16 @@ def test_the_papers_algorithm_takes_its_public_demand_from_a_file(
 def test_constants_of_the_paper_have_to_be_asked_for_twice_and_are_said_loudly(
     daily_csv: Path, public_csv: Path, tmp_path: Path
 ) -> None:
-    mechanism = ("--mechanism", "sgd", "--alpha", 5, "--public-demand", public_csv, "--constants", "paper")
+    mechanism = (
+        "--mechanism",
+        "sgd",
+        "--alpha",
+        5,
+        "--set",
+        f"mechanism.public_demand={public_csv}",
+        "--set",
+        "mechanism.constants=paper",
+    )
     arguments = (*BASE, "--history", daily_csv, *DATES, *PROMISE, *mechanism, "--out", tmp_path / "out")
     assert "NOT PRIVATE" in refused(*arguments)
     done = run(*arguments, "--allow-not-private")
@@ -210,11 +225,11 @@ def test_constants_of_the_paper_have_to_be_asked_for_twice_and_are_said_loudly(
     ("options", "says"),
     [
         (("--mechanism", "minimiser"), "needs --alpha"),
-        (("--mechanism", "sgd", "--alpha", 5), "needs --public-demand"),
+        (("--mechanism", "sgd", "--alpha", 5), "needs --set mechanism.public_demand=..."),
         (("--alpha", 5), "--alpha belongs to"),
-        (("--mechanism", "daily", "--ceiling", 5), "--ceiling belongs to"),
+        (("--mechanism", "daily", "--set", "mechanism.ceiling=5"), "mechanism.ceiling belongs to"),
         (("--mechanism", "minimiser", "--alpha", -5), "alpha is -5"),
-        (("--mechanism", "minimiser", "--alpha", 5, "--ceiling", 0.5), "ceiling is 0.5"),
+        (("--mechanism", "minimiser", "--alpha", 5, "--set", "mechanism.ceiling=0.5"), "ceiling is 0.5"),
         (("--mechanism", "minimiser", "--alpha", 1e-9), "choose a larger tolerance or alpha"),
     ],
 )

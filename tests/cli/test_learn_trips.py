@@ -51,7 +51,7 @@ def test_files_of_trips_become_a_private_release(trips: str, tmp_path: Path) -> 
     place = ("--diagnostics", tmp_path / "private.json", "--out", tmp_path / "out")
     done = run(*BASE, *PROMISE, *PERIOD, "--trips", trips, *COLUMNS, "--weekdays", "mon-fri", *place)
     assert done.code == 0, done.err
-    assert "10 days of 60 minutes" in done.out
+    assert "mon-fri, 2026-03-02 to 2026-03-13 (10 days), 07:00-08:00, local time of the data" in done.out
     said = [line for line in done.out.splitlines() if "rows counted" in line]
     assert len(said) == 1
     assert said[0].startswith("PRIVATE, do not publish")
@@ -85,10 +85,13 @@ def test_users_are_protected_when_asked(trips: str, tmp_path: Path) -> None:
     ("options", "message"),
     [
         ((), "--trips needs --period"),
-        (("--period", "8-7am"), "--period is '8-7am'; write it like 07:00-08:00; 22:00-02:00 passes midnight"),
+        (
+            ("--period", "8-7am"),
+            "--period is '8-7am'; write start and end like 07:00-08:00; 22:00-02:00 passes midnight",
+        ),
         (("--period", "07:00-07:00"), "a whole day is 00:00-24:00"),
-        ((*PERIOD, "--history", "x.csv"), "--trips comes without --history"),
-        ((*PERIOD, "--period-min", "30"), "without --history and --period-min"),
+        ((*PERIOD, "--history", "x.csv"), "--trips and --history exclude each other"),
+        ((*PERIOD, "--period-min", "30"), "--trips needs no --period-min; --period says when"),
         ((*PERIOD, "--unit", "user"), "--unit user needs --max-requests"),
         ((*PERIOD, "--max-requests", "3"), "--max-requests and --max-per-pair bound users"),
         ((*PERIOD, "--weekdays", "someday"), "--weekdays is 'someday'; write it like mon-fri"),
@@ -98,12 +101,12 @@ def test_users_are_protected_when_asked(trips: str, tmp_path: Path) -> None:
             (*PERIOD, "--unit", "user", "--max-requests", "4", "--mechanism", "daily", "--stream", "days"),
             "use --unit user-day",
         ),
-        ((*PERIOD, "--epoch-unit", "s"), "pass --tz"),
-        ((*PERIOD, "--mechanism", "daily", "--window", "15"), "--window is 15 days"),
+        ((*PERIOD, "--set", "trips.epoch_unit=s"), "pass --tz"),
+        ((*PERIOD, "--mechanism", "daily", "--set", "mechanism.window=15"), "mechanism.window is 15 days"),
         ((*PERIOD, "--diagnostics", "out/private.json"), "may not be inside --out"),
         ((*PERIOD, "--diagnostics", "other/../out/private.json"), "may not be inside --out"),
-        ((*PERIOD, "--kept-once"), "--kept-once is about users"),
-        ((*PERIOD, "--origin-lon-lat", "a", "b", "--network", "braess"), "--network takes"),
+        ((*PERIOD, "--pre-bounded"), "--pre-bounded is about users; pass --unit user"),
+        ((*PERIOD, "--origin-column", "a,b", "--network", "braess"), "--network takes"),
     ],
 )
 def test_what_is_public_is_checked_before_a_trip_file_is_looked_for(
@@ -115,10 +118,10 @@ def test_what_is_public_is_checked_before_a_trip_file_is_looked_for(
     assert "never-opened" not in text
 
 
-def test_a_check_counts_and_neither_charges_nor_releases(trips: str, tmp_path: Path) -> None:
+def test_a_dry_run_counts_and_neither_charges_nor_releases(trips: str, tmp_path: Path) -> None:
     """A wrong setting is noticed before it costs anything: no guarantee is needed, and no folder."""
     ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", pr.Approval(1.0, 1e-6))
-    right = (*BASE, *PERIOD, "--trips", trips, *COLUMNS, "--check")
+    right = (*BASE, *PERIOD, "--trips", trips, *COLUMNS, "--dry-run")
     good = run(*right)
     assert good.code == 0, good.err
     counted = [line for line in good.out.splitlines() if "counted" in line]
@@ -134,14 +137,14 @@ def test_a_check_counts_and_neither_charges_nor_releases(trips: str, tmp_path: P
     assert MARK not in good.out + good.err + wrong.out + wrong.err
 
 
-def test_without_a_check_a_folder_is_needed(trips: str) -> None:
+def test_without_a_dry_run_a_folder_is_needed(trips: str) -> None:
     assert "--out is missing" in refused(*BASE, *PROMISE, *PERIOD, "--trips", trips, *COLUMNS)
 
 
 def test_one_of_the_two_inputs_is_needed(tmp_path: Path) -> None:
     assert "--trips or --history is missing" in refused(*BASE, *PROMISE, "--out", tmp_path / "out")
     text = refused(*BASE, *PROMISE, "--history", "x.csv", "--unit", "user", "--out", tmp_path / "out")
-    assert "belong to --trips" in text
+    assert "--unit user belongs to --trips" in text
 
 
 def test_a_missing_column_is_named_by_its_option(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from tests.cli.command import refused, run
 from tests.cli.conftest import FIRST, LAST, MARK
 
 import privroute as pr
-from privroute.cli.inputs import read_public_demand
 from privroute.errors import InputError
 from privroute.release.explanation import odds_factor
+from privroute.study.source import read_public_demand
 
 PRIVATE_SIDE = ("privroute.history", "privroute.privacy", "privroute.mechanism", "privroute.evaluate", "opendp")
 
@@ -148,14 +148,14 @@ def test_evaluate_says_that_it_takes_daily_counts_when_it_is_given_trips(
 ) -> None:
     trips = tmp_path / name
     trips.write_text("departure,origin,destination\n2026-03-02T08:00:00,1,20\n")
-    told = refused("evaluate", release, "--private", trips, "--from", FIRST, "--to", LAST)
+    told = refused("evaluate", release, "--private-counts", trips, "--from", FIRST, "--to", LAST)
     assert "daily counts" in told
     assert "count the trips of a trip file by day" in told
 
 
 def test_evaluate_against_private_trips_marks_every_line(release: Path, daily_csv: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
-    done = run("evaluate", release, "--private", daily_csv, "--from", FIRST, "--to", LAST, width=120)
+    done = run("evaluate", release, "--private-counts", daily_csv, "--from", FIRST, "--to", LAST, width=120)
     assert done.code == 0, done.err
     assert "PRIVATE" in done.err
     numbers = [line for line in done.out.splitlines() if any(sign.isdigit() for sign in line)]
@@ -166,17 +166,53 @@ def test_evaluate_against_private_trips_marks_every_line(release: Path, daily_cs
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_private_counts_are_read_on_the_days_of_the_certificate_unless_others_are_given(
+    release: Path, daily_csv: Path
+) -> None:
+    dates = ("--from", FIRST, "--to", LAST)
+    default, same, first = (
+        run("evaluate", release, "--private-counts", daily_csv, *more, width=120)
+        for more in ((), dates, ("--from", FIRST, "--to", FIRST))
+    )
+    assert default.code == same.code == first.code == 0, default.err
+    assert default.out == same.out != first.out
+
+
+def test_private_trips_are_read_as_a_study_says(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "trips.csv").write_text(
+        f"start,end,at\n1,20,{FIRST} 07:10:00\n13,7,{LAST} 07:20:00\n13,7,{LAST} 09:20:00\n"
+    )
+    (tmp_path / "study.toml").write_text(
+        f'[calendar]\nfrom = {FIRST}\nto = {LAST}\nperiods = ["07:00-08:00"]\n'
+        '[trips]\norigin = "start"\ndestination = "end"\ndeparture = "at"\n'
+    )
+    private = ("--private-trips", tmp_path / "trips.csv", "--study", tmp_path / "study.toml")
+    done = run("evaluate", release, *private, width=120)
+    assert done.code == 0, done.err
+    numbers = [line for line in done.out.splitlines() if any(sign.isdigit() for sign in line)]
+    assert numbers
+    assert all(line.strip().startswith("PRIVATE") for line in numbers)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--demand", "a.csv", "--private", "b.csv"), "exclude each other"),
-        (("--from", FIRST), "--from belongs to --private"),
-        (("--expansion", "2"), "--expansion belongs to --private"),
+        (("--demand", "a.csv", "--private-counts", "b.csv"), "exclude each other"),
+        (("--from", FIRST), "--from belongs to --private-counts"),
+        (("--expansion", "2"), "--expansion belongs to --private-counts"),
         (("--matrix", "am"), "--matrix belongs to --demand"),
-        (("--private", "never-opened.csv"), "--from is missing"),
-        (("--private", "never-opened.csv", "--from", FIRST, "--to", LAST, "--period-min", "0"), "--period-min is 0.0"),
-        (("--private", "never-opened.csv", "--from", FIRST, "--to", LAST, "--expansion", "0"), "--expansion is 0.0"),
-        (("--private", "missing.csv", "--from", FIRST, "--to", LAST), "cannot be read"),
+        (("--private-counts", "never-opened.csv", "--from", LAST, "--to", FIRST), "is before --from"),
+        (("--private-trips", "never-opened.csv"), "--private-trips needs --study"),
+        (("--study", "never-opened.toml"), "--study belongs to --private-counts"),
+        (
+            ("--private-counts", "never-opened.csv", "--from", FIRST, "--to", LAST, "--period-min", "0"),
+            "--period-min is 0.0",
+        ),
+        (
+            ("--private-counts", "never-opened.csv", "--from", FIRST, "--to", LAST, "--expansion", "0"),
+            "--expansion is 0.0",
+        ),
+        (("--private-counts", "missing.csv", "--from", FIRST, "--to", LAST), "cannot be read"),
         (("--demand", "missing.csv"), "cannot be read"),
         (("--demand", "missing"), "the ending does not say"),
     ],
@@ -204,10 +240,10 @@ def test_a_damaged_release_is_one_line(release: Path, tmp_path: Path, command: t
     (damaged / "routes.parquet").write_bytes(b"nothing")
     assert "not the file that was released" in refused(name, damaged, *rest)
     manifest = json.loads((release / "release.json").read_text())
-    manifest["certificate"]["epsilon"] = -5.0
+    manifest["certificate"]["epsilon"] = manifest["certificate"]["study"]["guarantee"]["epsilon"] = -5.0
     shutil.copy(release / "routes.parquet", damaged)
     (damaged / "release.json").write_text(json.dumps(manifest))
-    assert "epsilon contradicts its study" in refused(name, damaged, *rest)
+    assert "epsilon is -5.0" in refused(name, damaged, *rest)
     assert "is not a release" in refused(name, tmp_path / "missing", *rest)
 
 

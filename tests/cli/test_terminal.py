@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -8,7 +10,7 @@ from tests.cli.command import refused, run
 
 from privroute.cli import app, terminal
 
-COMMANDS = ("demo", "plan", "learn", "inspect", "route", "evaluate", "audit")
+COMMANDS = ("demo", "init", "plan", "learn", "inspect", "route", "evaluate", "audit")
 
 
 @pytest.mark.parametrize(
@@ -116,3 +118,25 @@ def test_there_is_no_bar_where_nobody_watches(capsys: pytest.CaptureFixture[str]
     with terminal.bar() as progress:
         assert progress is None
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    """`privroute --help` costs the packages of the terminal: neither NumPy nor a command."""
+    script = (
+        "import sys; sys.argv = ['privroute', '--help']\n"
+        "from privroute.cli.app import main\n"
+        "try:\n    main()\nexcept SystemExit as leave:\n    assert not leave.code\n"
+        "loaded = {name for name in sys.modules if name.startswith('privroute.')}\n"
+        "known = {'privroute.cli', 'privroute.cli.app', 'privroute.cli.terminal', 'privroute.errors'}\n"
+        "assert loaded <= known, loaded\n"
+        "assert not {'numpy', 'pyarrow', 'opendp', 'importlib.metadata'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_each_command_of_the_list_loads_and_begins_with_its_sentence() -> None:
+    for name, (_, sentence) in app.COMMANDS.items():
+        told = run(name, "--help", width=200).text
+        assert " ".join(sentence.split()[:6]) in told
+        assert sentence.endswith(".")

@@ -69,7 +69,7 @@ def draw_layout(chance: random.Random) -> Layout:
     for end in ("origin", "destination"):
         if chance.random() < 0.3:
             options[end] = (f"{end}_x", f"{end}_y")
-            options["largest_km"] = 8.0
+            options["max_zone_distance_km"] = 8.0
             for column, axis in zip(options[end], (_longitude, _latitude), strict=True):
                 kinds[column], makers[column] = _degrees(chance, axis, parquet=parquet)
         else:

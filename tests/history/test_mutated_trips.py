@@ -27,7 +27,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"tz": "Europe/Berlin"},
     {"unit": "user", "max_requests": 10**5, "tz": "UTC"},
     {"unit": "user-day", "max_requests": 10**5},
-    {"destination": ("destination", "user"), "largest_km": 3000},
+    {"destination": ("destination", "user"), "max_zone_distance_km": 3000},
 ]
 CELLS = [
     MARK.encode(),
@@ -99,7 +99,7 @@ def test_a_broken_row_costs_itself_only(tmp_path: Path, part: int) -> None:
         options = OPTIONS[batch % len(OPTIONS)]
         history, rows_read = read(files, **options)
         assert unmarked(str(rows_read))
-        if "largest_km" not in options:  # where users are read as latitudes, no row has a destination
+        if "max_zone_distance_km" not in options:  # where users are read as latitudes, no row has a destination
             assert rows_read.counted >= 2 * BATCH
             assert history.counts[0, 0] >= 2 * BATCH
 

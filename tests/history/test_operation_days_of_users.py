@@ -62,9 +62,9 @@ def test_a_set_that_was_kept_once_is_bounded_all_the_same(tmp_path: Path, per_pa
     loud = [night("loud", day, minute, EVENING) for day in (2, 3, 4) for minute in range(9)]
     quiet = [night("quiet", 2, 0, EVENING, "2,1"), night("quiet", 3, 0, AFTER_MIDNIGHT, "2,1")]
     most = 7 if per_pair is None else per_pair
-    bounds: dict[str, Any] = {"unit": "user", "max_requests": 7, "max_per_pair": per_pair, "kept_once": True}
+    bounds: dict[str, Any] = {"unit": "user", "max_requests": 7, "max_per_pair": per_pair, "pre_bounded": True}
     history, rows = read(write_csv(tmp_path, *loud, *quiet), **NIGHT, **bounds)
-    assert history.contribution == pr.Contribution("user", 7, per_pair, once=True)
+    assert history.contribution == pr.Contribution("user", 7, per_pair, pre_bounded=True)
     assert sum(counts_of(history).values()) == most + 2
     assert history.counts.sum(axis=0).max() == most
     assert (rows.counted, rows.above_bounds) == (most + 2, 27 - most)
@@ -73,6 +73,6 @@ def test_a_set_that_was_kept_once_is_bounded_all_the_same(tmp_path: Path, per_pa
 def test_a_set_that_holds_only_the_kept_requests_is_read_as_it_is(tmp_path: Path) -> None:
     lines = [night("u", day, 0, EVENING) for day in (2, 3)] + [night("v", 2, 1, AFTER_MIDNIGHT, "2,1")]
     whole, _ = read(write_csv(tmp_path, *lines), **NIGHT)
-    kept, rows = read(write_csv(tmp_path, *lines), **NIGHT, unit="user", max_requests=2, kept_once=True)
+    kept, rows = read(write_csv(tmp_path, *lines), **NIGHT, unit="user", max_requests=2, pre_bounded=True)
     assert np.array_equal(whole.counts, kept.counts)
     assert rows.above_bounds == 0

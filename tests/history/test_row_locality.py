@@ -176,14 +176,17 @@ def _command(roads: Path, paths: list[Path], options: dict[str, Any], out: Path)
     words += ["--epsilon", 1, "--delta", 1e-6, "--period", "-".join(options["period"])]
     for path in paths:
         words += ["--trips", path]
-    flags = {"tz": "tz", "epoch_unit": "epoch-unit", "time_format": "time-format", "largest_km": "largest-km"}
-    flags |= {"unit": "unit", "max_requests": "max-requests", "max_per_pair": "max-per-pair", "weekdays": "weekdays"}
+    flags = {"tz": "tz", "max_zone_distance_km": "max-zone-distance-km", "weekdays": "weekdays"}
+    flags |= {"unit": "unit", "max_requests": "max-requests", "max_per_pair": "max-per-pair"}
     for name, flag in flags.items():
         if name in options:
             words += [f"--{flag}", options[name]]
+    for name in ("epoch_unit", "time_format"):
+        if name in options:
+            words += ["--set", f"trips.{name}={options[name]}"]
     for end in ("origin", "destination"):
         if end in options:
-            words += [f"--{end}-lon-lat", *options[end]]
+            words += [f"--{end}-column", ",".join(options[end])]
     return words
 
 

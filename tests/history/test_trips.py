@@ -277,7 +277,7 @@ def test_coordinates_mean_the_nearest_zone_within_reach(tmp_path: Path) -> None:
     history, rows = read(path, **ends)
     assert counts_of(history) == {(DAY, "1", "2"): 1}
     assert (rows.unknown_zone, rows.within_zone) == (3, 1)
-    assert read(path, **ends, largest_km=3)[1].counted == 2
+    assert read(path, **ends, max_zone_distance_km=3)[1].counted == 2
 
 
 @given(st.lists(st.tuples(st.floats(-180, 180), st.floats(-90, 90)), min_size=1, max_size=20), st.integers(0, 99))
@@ -371,7 +371,7 @@ def test_what_concerns_whole_files_is_refused(tmp_path: Path) -> None:
         ({"origin": ""}, "name of a column"),
         ({"origin": ("a",)}, "name of a column"),
         ({"departure": 3}, "name of a column"),
-        ({"largest_km": 0, "origin": ("a", "b")}, "largest_km"),
+        ({"max_zone_distance_km": 0, "origin": ("a", "b")}, "max_zone_distance_km"),
         ({"unit": "person"}, "unit"),
         ({"unit": "user"}, "needs max_requests="),
         ({"max_requests": 3}, "bound users"),

@@ -220,12 +220,12 @@ def test_the_noise_grows_with_the_bounds(tmp_path: Path) -> None:
 def test_only_whoever_vouches_for_it_reads_a_set_that_was_kept_once(tmp_path: Path) -> None:
     path = write_csv(tmp_path, row("u", ("1", "2"), "2026-03-27", 1))
     for vouched in (False, True):
-        history, _ = read(path, unit="user", max_requests=3, kept_once=vouched)
-        assert history.contribution == pr.Contribution("user", 3, 3, once=vouched)
-    with pytest.raises(HistoryError, match="kept_once= is about users"):
-        read(path, kept_once=True)
-    with pytest.raises(HistoryError, match="once is True"):
-        read(path, unit="user-day", max_requests=3, kept_once=True)
+        history, _ = read(path, unit="user", max_requests=3, pre_bounded=vouched)
+        assert history.contribution == pr.Contribution("user", 3, 3, pre_bounded=vouched)
+    with pytest.raises(HistoryError, match="pre_bounded= is about users"):
+        read(path, pre_bounded=True)
+    with pytest.raises(HistoryError, match="pre_bounded is True"):
+        read(path, unit="user-day", max_requests=3, pre_bounded=True)
 
 
 def test_users_whose_ids_are_broken_in_different_ways_are_not_made_one(tmp_path: Path) -> None:

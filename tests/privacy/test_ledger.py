@@ -174,9 +174,9 @@ def test_periods_that_pass_midnight_are_refused_for_user_days(tmp_path: Path) ->
 
 def test_a_kept_set_needs_its_bounds(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "one", "kept", pr.Approval(1.0, 1e-6, "user", None, 20, 5))
-    guarantee, kept = pr.Guarantee(0.1, 1e-6, "user"), Contribution("user", 20, 5, once=True)
+    guarantee, kept = pr.Guarantee(0.1, 1e-6, "user"), Contribution("user", 20, 5, pre_bounded=True)
     with pytest.raises(LedgerError, match="20 requests of a user and 5 for a pair"):
-        ledger.charge(days(1, 3), guarantee, RHO, "counts", contribution=Contribution("user", 10, 5, once=True))
+        ledger.charge(days(1, 3), guarantee, RHO, "counts", contribution=Contribution("user", 10, 5, pre_bounded=True))
     with pytest.raises(LedgerError, match="give every release these bounds"):
         ledger.charge(days(1, 3), guarantee, RHO, "counts")
     for first in range(1, 9, 2):

@@ -90,8 +90,8 @@ def test_days_of_the_approved_clock_are_charged(tmp_path: Path, attempt: Callabl
 @pytest.mark.parametrize(
     ("contribution", "message"),
     [
-        (pr.Contribution("user", 20, 4, once=True), "give every release these bounds"),
-        (pr.Contribution("user", 19, 5, once=True), "give every release these bounds"),
+        (pr.Contribution("user", 20, 4, pre_bounded=True), "give every release these bounds"),
+        (pr.Contribution("user", 19, 5, pre_bounded=True), "give every release these bounds"),
         (pr.Contribution("user", 20, 5), "this history chose its own"),
     ],
 )

@@ -3,32 +3,90 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
 
-import privroute as pr
-from privroute.cli.audit import audit
-from privroute.cli.budget import budget
-from privroute.cli.demo import demo
-from privroute.cli.evaluate import evaluate
-from privroute.cli.inspect_release import inspect
-from privroute.cli.learn import learn
-from privroute.cli.plan import plan
-from privroute.cli.publish import export, report
-from privroute.cli.reproduce import reproduce
-from privroute.cli.route import route
-from privroute.cli.serve import serve
 from privroute.cli.terminal import plain
+from privroute.errors import PrivrouteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app", "main"]
+
+# Commands are loaded when they are run; their help begins with the sentence that the list of commands shows.
+COMMANDS = {
+    "demo": ("demo", "Learn a private policy from 50 simulated days and compare it, in a few seconds."),
+    "init": ("init", "Write a study file: what is public and chosen before any trip is read."),
+    "plan": ("plan", "Estimate what each epsilon costs, from public data alone."),
+    "learn": ("learn", "Learn a routing policy from trips and release it under a guarantee."),
+    "inspect": ("inspect_release", "Explain what a release protects, how strongly, and what it does not protect."),
+    "route": ("route", "Show the routes of a pair with their probabilities and minutes, or draw among them."),
+    "evaluate": ("evaluate", "Compare a released policy with the optimum and with what needs no data."),
+    "serve": ("serve", "Serve a release: a page with its map, routes and guarantee, and a JSON API."),
+    "report": ("publish", "Write one HTML file with the map, the routes and the guarantee, for sharing."),
+    "export": ("publish", "Write link flows and routes as GeoJSON, CSV or GMNS files."),
+    "audit": ("audit", "Test a mechanism: release two data sets that differ in one trip, and tell them apart."),
+    "reproduce": ("reproduce", "Make the figures and tables of the paper's experiments beside the reported values."),
+    "budget": ("budget", "Keep the privacy budget of data sets: what was approved, what is spent, by which releases."),
+}
+
+
+class _Commands(TyperGroup):
+    """The commands of the table, each loaded when it is asked for; a list of them needs none."""
+
+    _listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name][1]) if self._listing else _load(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
+
+def _load(name: str) -> Any:
+    from privroute.cli.spelling import Command  # noqa: PLC0415 - the table of keys
+
+    module, sentence = COMMANDS[name]
+    found = getattr(import_module(f"privroute.cli.{module}"), name)
+    if isinstance(found, typer.Typer):
+        for entry in found.registered_commands:
+            entry.cls = Command
+        group = typer.main.get_command(found)
+        group.name = name
+        return group
+    single = typer.Typer(add_completion=False)
+    single.command(name, cls=Command, help=_paragraphs(sentence, found))(found)
+    return typer.main.get_command(single)
+
+
+def _paragraphs(sentence: str, command: Callable[..., None]) -> str:
+    """The sentence of the table and the rest of the docstring, each paragraph as one line for the terminal to break."""
+    rest = (command.__doc__ or "").split("\n\n")[1:]
+    return "\n\n".join([sentence, *(" ".join(part.split()) for part in rest)])
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="Learn routing policies from private trip records and release them with a differential-privacy guarantee.",
     no_args_is_help=True,
     add_completion=False,
@@ -40,7 +98,7 @@ def main() -> None:
     """Run the command line; the package's own errors become one line and exit code 1."""
     try:
         app()
-    except pr.PrivrouteError as problem:
+    except PrivrouteError as problem:
         text = plain(f"{problem}").replace("\n", " ")
         Console(stderr=True).print(Text.assemble(("Error:", "bold red"), f" {text}"), soft_wrap=True)
         sys.exit(1)
@@ -53,24 +111,16 @@ def _say(text: str) -> None:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        _say(f"privroute {pr.__version__}")
+        from importlib.metadata import version  # noqa: PLC0415 - slow to load
+
+        _say(f"privroute {version('privroute')}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Options of every command."""
-
-
-def _paragraphs(command: Callable[..., None]) -> str:
-    """The docstring with each paragraph as one line, so that the terminal's width breaks it."""
-    return "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
-
-
-for command in (demo, plan, learn, inspect, route, evaluate, serve, report, export, audit, reproduce):
-    app.command(help=_paragraphs(command))(command)
-app.add_typer(budget, name="budget")

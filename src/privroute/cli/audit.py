@@ -2,13 +2,14 @@
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import privroute as pr
-from privroute.cli.mechanisms import MechanismName
+from privroute.cli.study_options import StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, chance, line, say, say_json, table, warn
+from privroute.errors import InputError, arg
 
 if TYPE_CHECKING:
     from privroute.evaluate.attack import Attack
@@ -22,16 +23,13 @@ _BLIND = 0.1  # a test that lets so much more than what is allowed pass is calle
 _SEED = 1  # of the days around the trip and of the coins; the noise of the releases has no seed
 
 
+@with_keys("mechanism.name", "guarantee.epsilon", "guarantee.delta")
 def audit(
-    mechanism: Annotated[MechanismName, typer.Option(help="The mechanism to test.")] = "counts",
+    given: dict[str, Any],
+    study: StudyArgument = None,
     attack: Annotated[
-        bool, typer.Option("--attack", help="Instead: look for one rare trip in published flows and in releases.")
+        bool, typer.Option("--attack", help="Look for one rare trip in published flows and in releases instead.")
     ] = False,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="The epsilon it promises. Default: 4, since runs see little below 3; with --attack 0.1."),
-    ] = None,
-    delta: Annotated[float, typer.Option(help="The delta it promises.")] = 1e-6,
     runs: Annotated[
         int | None,
         typer.Option(
@@ -40,15 +38,22 @@ def audit(
             help="Releases of each of the two data sets, 2000 by default; with --attack trials, 1000.",
         ),
     ] = None,
-    false_alarm: Annotated[float, typer.Option(help="How often a sound mechanism may be accused.")] = 1e-3,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
+    false_alarm: Annotated[float, typer.Option(help="Probability with which a sound mechanism may be accused.")] = 1e-3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Release two data sets that differ in one trip many times, and see how well they can be told apart.
+    """Test a mechanism.
 
-    Leaves with exit code 1 if the releases contradict the promise.
+    The mechanism, epsilon and delta are those of a study file, or the flags below: counts, epsilon 4 (since runs see
+    little below 3; with --attack 0.1) and delta 1e-6 by default. Exits with code 1 if the releases contradict the
+    promise.
     """
+    settings = settings_of(study, given)
+    mechanism = settings.get("mechanism.name")
+    if mechanism == "none":
+        raise InputError(f"{arg('mechanism', 'none')} promises nothing, so there is nothing to test; choose another")
+    epsilon = settings.values.get("guarantee.epsilon", 0.1 if attack else 4.0)
+    promise = pr.Guarantee(epsilon, settings.values.get("guarantee.delta", 1e-6))
     if attack:
-        promise = pr.Guarantee(epsilon=0.1 if epsilon is None else epsilon, delta=delta)
         trials = runs or 1000
         _attack(mechanism, promise, trials + trials % 2, false_alarm, as_json=as_json)
         return
@@ -56,7 +61,6 @@ def audit(
     from privroute.evaluate.audit import worst_case  # noqa: PLC0415
 
     runs = runs or 2000
-    promise = pr.Guarantee(epsilon=4.0 if epsilon is None else epsilon, delta=delta)
     chosen, data = worst_case(mechanism)
     if not as_json:
         say(f"Making {runs:,} releases of each of two data sets with {mechanism} ...")
@@ -81,16 +85,16 @@ def audit(
                 "passed": found.passed,
             }
         )
-        _leave(passed=found.passed)
+        _exit_unless(passed=found.passed)
         return
     line(f"Mechanism {mechanism}, promised: epsilon {promise.epsilon:g}, delta {promise.delta:g}")
     line(
         f"Found: epsilon is at least {found.epsilon_lower_bound:.4g} (wrong with probability at most {false_alarm:g}; "
         f"{runs:,} releases of each data set)"
     )
-    _leave(passed=found.passed)
+    _exit_unless(passed=found.passed)
     if found.epsilon_lower_bound == 0:
-        say("That is: so many releases do not tell the two apart; more --runs or a larger --epsilon see more.")
+        say("That is: this many releases do not tell the two apart; more --runs or a larger --epsilon see more.")
     line("Passed: nothing contradicts the promise.", style="bold green")
     say(
         "One data set has a single trip between two zones that nobody else travels between, the other one has not; "
@@ -100,7 +104,7 @@ def audit(
     )
 
 
-def _attack(mechanism: MechanismName, promise: pr.Guarantee, trials: int, alarm: float, *, as_json: bool) -> None:
+def _attack(mechanism: str, promise: pr.Guarantee, trials: int, alarm: float, *, as_json: bool) -> None:
     from privroute.evaluate.attack import (  # noqa: PLC0415 - the private side
         answer_without_noise,
         attack_flows,
@@ -152,7 +156,7 @@ def _attack(mechanism: MechanismName, promise: pr.Guarantee, trials: int, alarm:
                 ],
             }
         )
-        _leave(passed=found[-1].passed)
+        _exit_unless(passed=found[-1].passed)
         return
     _show(found, mechanism, promise, history.days)
 
@@ -178,7 +182,7 @@ def _show(found: "list[Attack]", mechanism: str, promise: pr.Guarantee, days: in
             for name, row in zip(_names(found, mechanism, promise), found, strict=True)
         ],
     )
-    _leave(passed=release.passed)
+    _exit_unless(passed=release.passed)
     line("Passed: nothing contradicts the promise.", style="bold green")
     least = math.floor(100 * found[1].least_delta(promise.epsilon)) / 100
     say(
@@ -205,8 +209,8 @@ def _names(found: "list[Attack]", mechanism: str, promise: pr.Guarantee) -> list
     return [*(row.published for row in found[:2]), "routing policy without noise", release]
 
 
-def _leave(*, passed: bool) -> None:
-    """Say loudly that a promise is broken, and leave with code 1."""
+def _exit_unless(*, passed: bool) -> None:
+    """Say loudly that a promise is broken, and exit with code 1."""
     if not passed:
         warn("FAILED: the releases can be told apart better than the promise allows.")
         warn("Do not publish releases of this version. Keep this output and report it to the project.")

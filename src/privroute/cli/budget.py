@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import privroute as pr
-from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, number_of, say, say_json, share, table, warn
 from privroute.study.guarantee import delta_caveat
 
@@ -44,16 +43,15 @@ def init(
         int | None,
         typer.Option(
             "--kept-requests",
-            help="For users: the data set holds at most so many requests of each, chosen once, before any release.",
+            help="For users: the data set holds at most this many requests of each, chosen once, before any release.",
         ),
     ] = None,
     kept_per_pair: Annotated[
-        int | None, typer.Option("--kept-per-pair", help="With --kept-requests: at most so many for one pair.")
+        int | None, typer.Option("--kept-per-pair", help="With --kept-requests: at most this many for one pair.")
     ] = None,
 ) -> None:
     """Enter a data set with its approved total; no command changes it afterwards."""
-    with inputs.spoken_as_options():
-        approval = pr.Approval(epsilon, delta, unit, time_zone, kept_requests, kept_per_pair)
+    approval = pr.Approval(epsilon, delta, unit, time_zone, kept_requests, kept_per_pair)
     opened = pr.Ledger.create(ledger, dataset, approval)
     line(f"Entered: {opened.dataset} in {ledger}", style="bold")
     _warn_of_delta(approval)

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 import privroute as pr
-from privroute.cli.output import check_release_place, make_folder
+from privroute.cli.output import check_release_folder, make_folder
 from privroute.cli.serve import serve_release
 from privroute.cli.terminal import heading, line, percent, say, table
 
@@ -34,7 +34,7 @@ def demo(
 
     make_folder(out)
     place, picture = out / "release", out / "policy.png"
-    check_release_place(place, overwrite=True)
+    check_release_folder(place, overwrite=True)
     scenario = pr.sioux_falls()
     network, usual = scenario.network, scenario.demand
     line(f"Simulating {_DAYS} days on Sioux Falls ({usual.total_per_min * 60:,.0f} trips in a usual hour) ...")

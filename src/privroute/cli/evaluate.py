@@ -1,87 +1,80 @@
 """`privroute evaluate`: what a released policy costs travellers."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
 
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.route import load
+from privroute.cli.study_options import settings_of, with_keys
 from privroute.cli.terminal import line, percent, say, table, warn
 from privroute.errors import FormatError, InputError
-from privroute.network.checks import check_period_of_day
-from privroute.network.demand import check_expansion
+from privroute.study.schema import KEYS
+
+if TYPE_CHECKING:
+    from privroute.study.settings import Settings
 
 __all__ = ["evaluate"]
 
 _TRIP_FILES = (".parquet", ".pq")
 _DAILY_COUNTS = (
     "daily counts, a CSV with the columns date, origin, destination, trips, one row for each day and pair; count the "
-    "trips of a trip file by day, origin and destination first, or compare in Python: pr.read_trips(...).mean"
+    "trips of a trip file by day, origin and destination first, or give the trips with --private-trips and --study"
 )
 
 
+@with_keys("calendar.from", "calendar.to", "calendar.period_min", "data.expansion")
 def evaluate(
     release: inputs.ReleaseArgument,
-    demand: Annotated[Path | None, typer.Option(help=inputs.PUBLIC_DEMAND)] = None,
+    given: dict[str, Any],
+    demand: Annotated[Path | None, typer.Option(metavar="PATH", help=inputs.PUBLIC_DEMAND)] = None,
     demand_period_min: Annotated[float, typer.Option(help="Minutes for which that file counts trips.")] = 60.0,
-    private: Annotated[
-        Path | None, typer.Option(help="PRIVATE: CSV with date, origin, destination, trips; result is private too.")
-    ] = None,
-    first: inputs.FirstDayOption = None,
-    last: inputs.LastDayOption = None,
-    period_min: Annotated[
-        float | None, typer.Option(help="With --private: minutes of the period. Default: the certificate's.")
-    ] = None,
-    expansion: Annotated[
-        float | None, typer.Option(help="With --private: vehicles for each trip. Default: the certificate's.")
-    ] = None,
     matrix: inputs.MatrixOption = None,
+    private_counts: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="PRIVATE: CSV with date, origin, destination, trips; result is private too."),
+    ] = None,
+    private_trips: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILES", help="PRIVATE: trip files, read as --study says; result is private too."),
+    ] = None,
+    study: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Study file that says how private data are read.")
+    ] = None,
 ) -> None:
-    """Compare a released policy with the optimum and with what needs no data.
+    """Compare a released policy with the optimum.
 
-    Against the released demand by default, or a public demand file. With --private against private trips: the result
-    is then exact, not protected, and only for the curator's eyes; it is never written to a file.
+    Against the released demand by default, or a public demand file. With --private-counts or --private-trips against
+    private data: the result is then exact, not protected, and only for the curator's eyes; it is never written to a
+    file. Dates, period and expansion of private data are those of the study, or of the certificate, unless given.
     """
-    if demand is not None and private is not None:
-        raise InputError("--demand and --private exclude each other; give one")
-    options = {"--from": first, "--to": last, "--period-min": period_min, "--expansion": expansion}
-    given = [option for option, value in options.items() if value is not None]
-    if private is None and given:
-        raise InputError(f"{given[0]} belongs to --private; leave it out")
+    private = [name for name, value in (("counts", private_counts), ("trips", private_trips)) if value]
+    if len(private) + (demand is not None) > 1:
+        raise InputError("--demand, --private-counts and --private-trips exclude each other; give one")
+    if not private and (given or study is not None):
+        option = KEYS[next(iter(given))].flag if given else "--study"
+        raise InputError(f"{option} belongs to --private-counts or --private-trips; leave it out")
     if demand is None and matrix is not None:
         raise InputError("--matrix belongs to --demand; leave it out")
-    dates = None if private is None else inputs.check_dates(first, last)
-    if private is not None and (private.is_dir() or private.suffix.lower() in _TRIP_FILES):
-        raise InputError(f"{private}: --private takes {_DAILY_COUNTS}")
+    if private_trips and study is None:
+        raise InputError("--private-trips needs --study, which says which columns, hours and days they have")
+    if private_counts is not None and (private_counts.is_dir() or private_counts.suffix.lower() in _TRIP_FILES):
+        raise InputError(f"{private_counts}: --private-counts takes {_DAILY_COUNTS}")
+    settings = settings_of(study, given)
     found = load(release)
-    certificate = found.certificate
     # A release leaves pairs out only where its network joins them by no path and that was asked for.
     on_unreachable: Literal["drop", "error"] = "drop" if len(found.policy.pairs) < _zone_pairs(found) else "error"
-    if private is not None and dates is not None:
-        with inputs.spoken_as_options():
-            minutes = check_period_of_day(certificate.period_min if period_min is None else period_min)
-            vehicles = check_expansion(certificate.expansion if expansion is None else expansion)
-        try:
-            history = pr.read_daily_od(
-                private,
-                found.network,
-                dates=dates,
-                period_min=minutes,
-                expansion=vehicles,
-                on_unreachable=on_unreachable,
-            )
-        except FormatError as problem:
-            if "name the column with" not in str(problem):
-                raise
-            raise InputError(f"{problem}; --private takes {_DAILY_COUNTS}") from None
+    if private:
+        mean = _private_mean(found, settings, private_counts, private_trips)
         warn("PRIVATE: what follows is computed from trips without protection. Do not publish it.")
-        _show(found, history.mean, "PRIVATE, against the trips of these days", mark="PRIVATE ")
+        _show(found, mean, "PRIVATE, against the trips of these days", mark="PRIVATE ")
         return
     if demand is not None:
-        traffic = inputs.read_public_demand(
+        from privroute.study.source import read_public_demand  # noqa: PLC0415 - readers
+
+        traffic = read_public_demand(
             demand, found.network, period_min=demand_period_min, on_unreachable=on_unreachable, matrix=matrix
         )
         _show(found, traffic, f"Against the demand of {demand}")
@@ -91,8 +84,42 @@ def evaluate(
     _show(found, found.demand, "Against the released demand")
     say(
         "The policy was made for this demand, so it is nearly its optimum; how it does for the real traffic only the "
-        "curator can see (--private), and how it does for another one --demand shows."
+        "curator can see (--private-counts), and how it does for another one --demand shows."
     )
+
+
+def _private_mean(
+    found: "pr.Release", settings: "Settings", counts: Path | None, trips: list[str] | None
+) -> "pr.Demand":
+    """PRIVATE. The mean demand of private data on the release's own network and pairs."""
+    from privroute.study.frame import Frame  # noqa: PLC0415 - numbers
+    from privroute.study.mechanisms import Unprotected  # noqa: PLC0415
+    from privroute.study.settings import Settings  # noqa: PLC0415
+
+    known = {
+        f"calendar.{name}": value for name, value in found.certificate.calendar.as_dict().items() if name != "days"
+    }
+    known["data.expansion"] = found.certificate.expansion
+    if "calendar.period_min" in settings.values:
+        known.pop("calendar.periods", None)
+    if settings.file is None:
+        values = {key: KEYS[key].read(value) for key, value in known.items() if key in KEYS}
+        settings = Settings({**values, **settings.values}, None, settings.given)
+    kept = settings.contribution() if trips else None
+    frame = Frame(found.policy.pairs, settings.calendar(), settings.get("data.expansion"), kept)
+    study = pr.Study(found.network, frame, mechanism=Unprotected(), trips=settings.trip_format())
+    if trips:
+        return pr.read_trips(trips, study, report=_quiet).mean
+    try:
+        return pr.read_daily_od(counts or "", study, report=_quiet).mean
+    except FormatError as problem:
+        if "name the column with" not in str(problem):
+            raise
+    raise InputError(f"{counts}: the columns are not those of daily counts; --private-counts takes {_DAILY_COUNTS}")
+
+
+def _quiet(_rows: object) -> None:
+    """Numbers of dropped rows are not what is asked for here."""
 
 
 def _zone_pairs(found: pr.Release) -> int:
@@ -102,6 +129,8 @@ def _zone_pairs(found: pr.Release) -> int:
 
 def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "") -> None:
     """Print the comparison; every line of it begins with the mark."""
+    import numpy as np  # noqa: PLC0415 - slow to load
+
     from privroute.evaluate.suboptimality import Baseline, policies_without_data  # noqa: PLC0415 - the private side
 
     network, policy = found.network, found.policy

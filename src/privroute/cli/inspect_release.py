@@ -14,9 +14,9 @@ __all__ = ["inspect", "routes_in_words"]
 
 def inspect(
     release: inputs.ReleaseArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what a release protects, from whom, how strongly, and what it does not protect."""
+    """Explain what a release protects, how strongly, and what it does not protect."""
     found = pr.load_release(release)
     certificate, words, size = found.certificate, explain(found.certificate), found.policy.summary()
     network = found.network

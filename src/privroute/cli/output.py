@@ -6,13 +6,14 @@ import os
 from pathlib import Path
 
 from privroute.errors import InputError
-from privroute.release.place import only_a_release
 
-__all__ = ["check_release_place", "make_folder"]
+__all__ = ["check_release_folder", "make_folder"]
 
 
-def check_release_place(place: Path, *, overwrite: bool) -> None:
-    """Refuse a place where a release cannot be written, in the words of the command line."""
+def check_release_folder(place: Path, *, overwrite: bool) -> None:
+    """Refuse a folder in which a release cannot be written, in the words of the command line."""
+    from privroute.release.place import only_a_release  # noqa: PLC0415 - readers and writers
+
     try:
         odd = place.is_symlink() or (place.exists() and not place.is_dir())
         taken = place.is_dir() and any(place.iterdir())

@@ -1,94 +1,98 @@
 """`privroute plan`: which epsilon, before any trip is touched."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import privroute as pr
 from privroute.cli import inputs
-from privroute.cli.mechanisms import AlphaOption, CeilingOption, MechanismName, chosen_mechanism
+from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, heading, line, percent, say, table, warn
-from privroute.errors import InputError
-from privroute.network.pairs import OnUnreachable
+from privroute.errors import InputError, arg, named
 from privroute.study.mechanisms import noise_is_on_flows
 
 if TYPE_CHECKING:
     from privroute.evaluate.plan import Plan
+    from privroute.network.pairs import OnUnreachable
 
 __all__ = ["plan"]
 
 _GOOD_PERCENT = 0.1
+_KEYS = (
+    *("network.source", "network.latency", "network.on_unreachable"),
+    *("calendar.days", "calendar.period_min", "data.expansion", "guarantee.delta", "mechanism.name", "mechanism.alpha"),
+)
 
 
+@with_keys(*_KEYS)
 def plan(
-    network: inputs.NetworkOption,
-    days: Annotated[int, typer.Option(min=1, help="How many days of data there will be.")],
-    prior: Annotated[Path | None, typer.Option(help=inputs.PUBLIC_DEMAND)] = None,
+    given: dict[str, Any],
+    study: StudyArgument = None,
+    prior: Annotated[Path | None, typer.Option(metavar="PATH", help=inputs.PUBLIC_DEMAND)] = None,
     prior_period_min: Annotated[float, typer.Option(help="Minutes for which the prior file counts trips.")] = 60.0,
     zone_sizes: Annotated[
-        Path | None, typer.Option(help="Instead of --prior: CSV with zone, size and perhaps receives; a gravity model.")
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="Instead of --prior: CSV with zone, size and perhaps receives; a gravity model."
+        ),
     ] = None,
     trips_per_hour: Annotated[
         float | None, typer.Option(help="With --zone-sizes: vehicles on the road in an hour.")
     ] = None,
-    period_min: inputs.PeriodOption = 60.0,
-    expansion: inputs.ExpansionOption = 1.0,
-    delta: inputs.DeltaOption = 1e-6,
     epsilons: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Which to try, like 0.01,0.1,1. Default: from 0.001 to 10.")
+        str | None, typer.Option(metavar="LIST", help="Epsilons to try, like 0.01,0.1,1. Default: from 0.001 to 10.")
     ] = None,
-    mechanism: Annotated[
-        MechanismName, typer.Option(help="How the data would be used; sgd takes the prior as its public demand.")
-    ] = "counts",
-    alpha: AlphaOption = None,
-    ceiling: CeilingOption = None,
     draws: Annotated[int, typer.Option(min=1, max=1000, help="Simulated histories for each epsilon.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same plan.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder for plan.csv, plan.json and plan.png.")] = None,
-    nodes: inputs.NodesOption = None,
-    latency: inputs.LatencyOption = None,
-    factor: inputs.FactorOption = None,
-    time_unit: inputs.TimeUnitOption = None,
-    on_unreachable: inputs.UnreachableOption = "error",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation: the same seed gives the same plan.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Folder for plan.csv, plan.json and plan.png.")
+    ] = None,
     matrix: inputs.MatrixOption = None,
+    assigned: SetOption = None,
 ) -> None:
-    """Say what each epsilon is expected to cost, from public data alone.
+    """Estimate what each epsilon costs.
 
-    Days are simulated from a public prior demand, policies are learned from them, and each is compared with the
-    optimum of the prior and with what needs no data at all.
+    Either for a study file, or for the flags below. Days are simulated from a public prior demand, policies are learned
+    from them, and each is compared with the optimum of the prior and with what needs no data at all.
     """
     from privroute.evaluate.plan import DEFAULT_EPSILONS  # noqa: PLC0415 - the private side
     from privroute.evaluate.plan import plan as make_plan  # noqa: PLC0415
     from privroute.evaluate.plan_files import write_plan  # noqa: PLC0415
+    from privroute.study.source import read_public_demand  # noqa: PLC0415
 
     wanted = DEFAULT_EPSILONS if epsilons is None else _numbers(epsilons)
     if prior is not None and zone_sizes is not None:
         raise InputError("--prior and --zone-sizes exclude each other; give one")
     if (zone_sizes is None) != (trips_per_hour is None):
         raise InputError("--zone-sizes and --trips-per-hour belong together; give both, or --prior")
-    roads, usual = inputs.read_network(network, nodes=nodes, latency=latency, factor=factor, time_unit=time_unit)
+    settings = settings_of(study, given, assigned)
+    if not {"calendar.days", "calendar.from", "calendar.to"} & set(settings.values):
+        raise InputError(f"{named('days')} is missing: how many days of data there will be")
+    calendar, source = settings.calendar(), settings.source()
+    if settings.get("mechanism.name") == "none":
+        raise InputError(f"{arg('mechanism', 'none')} is part of every plan; choose one that is private")
+    settings.check_mechanism(prior=True)
+    roads, usual = source.read()
     if prior is not None:
-        usual = inputs.read_public_demand(
-            prior, roads, period_min=prior_period_min, on_unreachable=on_unreachable, matrix=matrix
+        usual = read_public_demand(
+            prior, roads, period_min=prior_period_min, on_unreachable=source.on_unreachable, matrix=matrix
         )
     elif zone_sizes is not None and trips_per_hour is not None:
-        usual = _gravity(roads, zone_sizes, trips_per_hour, on_unreachable)
+        usual = _gravity(roads, zone_sizes, trips_per_hour, source.on_unreachable)
     if usual is None:
         raise InputError("a plan needs a public demand: give --prior, or --zone-sizes with --trips-per-hour")
-    chosen = chosen_mechanism(
-        mechanism, days=days, alpha=alpha, ceiling=ceiling, public_demand=usual if mechanism == "sgd" else None
-    )
-    with bar() as progress, inputs.spoken_as_options():
+    mechanism = settings.mechanism(usual if settings.get("mechanism.name") == "sgd" else None)
+    with bar() as progress:
         found = make_plan(
             roads,
             usual,
-            days=days,
-            period_min=period_min,
-            expansion=expansion,
-            delta=1e-6 if delta is None else delta,
+            days=calendar.days,
+            period_min=calendar.period.minutes,
+            expansion=settings.get("data.expansion"),
+            delta=settings.values.get("guarantee.delta", 1e-6),
             epsilons=wanted,
-            mechanism=chosen,
+            mechanism=mechanism,
             draws=draws,
             seed=seed,
             prior_is_gravity=zone_sizes is not None,
@@ -107,13 +111,12 @@ def _numbers(text: str) -> tuple[float, ...]:
         raise InputError(f"--epsilons {text[:40]!r} is not a list of numbers; write it like 0.01,0.1,1") from None
 
 
-def _gravity(roads: pr.Network, zone_sizes: Path, trips_per_hour: float, on_unreachable: OnUnreachable) -> pr.Demand:
+def _gravity(roads: pr.Network, zone_sizes: Path, trips_per_hour: float, on_unreachable: "OnUnreachable") -> pr.Demand:
     if not 0 < trips_per_hour < float("inf"):
         raise InputError(f"--trips-per-hour is {trips_per_hour}; pass a positive number")
     sends, receives = inputs.read_zone_sizes(zone_sizes, roads)
-    with inputs.spoken_as_options():
-        pairs = pr.Pairs.of_zones(roads, on_unreachable=on_unreachable)
-        return pr.gravity_demand(roads, pairs, sends, receives, total_per_min=trips_per_hour / 60)
+    pairs = pr.Pairs.of_zones(roads, on_unreachable=on_unreachable)
+    return pr.gravity_demand(roads, pairs, sends, receives, total_per_min=trips_per_hour / 60)
 
 
 def _show(found: "Plan", roads: pr.Network) -> None:

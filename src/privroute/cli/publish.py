@@ -14,12 +14,12 @@ from privroute.network.text_files import write_whole
 
 __all__ = ["export", "report"]
 
-_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
 
 
 def report(
     release: inputs.ReleaseArgument,
-    out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(metavar="PATH", help="HTML file to write.")] = Path("report.html"),
     overwrite: _Overwrite = False,
 ) -> None:
     """Write one HTML file with the map, the routes and the guarantee, for sharing.

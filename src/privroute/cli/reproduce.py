@@ -22,7 +22,7 @@ def reproduce(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the report, figures and tables.")] = Path("reproduction"),
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and days, in under a minute.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of simulated days, random starts and noise.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of simulated days, random starts and noise.")] = 1,
     tntp: Annotated[
         Path | None,
         typer.Option(help=f"Folder of the public TNTP networks, for Anaheim. Default: {_TNTP}, else without Anaheim."),

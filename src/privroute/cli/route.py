@@ -21,12 +21,12 @@ def route(
     ],
     destination: Annotated[str, typer.Argument(metavar="DESTINATION", help="Where it ends.", show_default=False)],
     sample: Annotated[
-        int | None, typer.Option(min=1, max=10_000_000, help="Draw so many routes with their probabilities.")
+        int | None, typer.Option(min=1, max=10_000_000, help="Draw this many routes with their probabilities.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="With --sample: the same seed gives the same draws.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show the alternative routes of a pair with their probabilities and minutes, or draw among them."""
+    """Show the routes of a pair with their probabilities and minutes, or draw among them."""
     if seed is not None and sample is None:
         raise InputError("--seed belongs to --sample; say how many routes to draw")
     found = load(release)

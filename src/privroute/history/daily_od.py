@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.errors import FormatError, HistoryError, NetworkError
+from privroute.errors import FormatError, HistoryError, NetworkError, arg
 from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
 from privroute.history.trip_batches import csv_batches
 from privroute.history.trip_files import csv_file
@@ -17,7 +17,10 @@ from privroute.network.checks import check_period_of_day
 from privroute.network.labels import as_label
 from privroute.network.pairs import OnUnreachable, Pairs
 from privroute.network.text_files import as_path, column_names
+from privroute.study.calendar import Calendar
 from privroute.study.dates import DayRange, days_between, read_date
+from privroute.study.frame import Frame
+from privroute.study.study import Study
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -31,24 +34,28 @@ __all__ = ["read_daily_od"]
 
 _COUNT = re.compile(r"\+?([0-9]+)(?:\.0*)?")
 _MOST_DIGITS = 18
+_OTHER_DAY = -1  # as in Calendar.positions
+_PERIOD_MIN = 60.0
 
 
 def read_daily_od(
     path: str | os.PathLike[str],
-    network: Network,
+    network: Network | Study,
     *,
-    dates: DayRange,
+    dates: DayRange | None = None,
     date: str = "date",
     origin: str = "origin",
     destination: str = "destination",
     trips: str = "trips",
-    period_min: float = 60.0,
+    period_min: float = _PERIOD_MIN,
     expansion: float = 1.0,
     on_unreachable: OnUnreachable = "error",
     report: Callable[[TripRows], object] | None = None,
 ) -> DemandHistory:
     """Read PRIVATE daily counts from a CSV file with the columns date, origin, destination, trips (a whole number).
 
+    network : a network; or a study, which says dates, period_min, expansion and on_unreachable, and whose frame the
+        history then holds
     dates : first and last day, both included. The number of days is that of this public range, whatever the file
         holds: days without rows have no requests, rows of other days are left out.
     report : called with the numbers of rows used and left out; by default they are printed on the error stream, marked
@@ -57,28 +64,35 @@ def read_daily_od(
     Every line is one row, read by itself. Rows that cannot be used are dropped and counted, so that no row decides
     whether there is a release or how another one is read. Counts above 2⁴⁰ are taken as 2⁴⁰.
     """
-    minutes = check_period_of_day(period_min, error=HistoryError)
-    days = days_between(dates)
     names = column_names(date=date, origin=origin, destination=destination, trips=trips)
-    pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
-    node = {str(network.node_labels[zone]): int(zone) for zone in network.zones}
+    if isinstance(network, Study):
+        roads, frame = network.network, network.frame
+        _check_frame(frame, dates, period_min, expansion, on_unreachable)
+    else:
+        minutes = check_period_of_day(period_min, error=HistoryError)
+        between = days_between(dates)  # type: ignore[arg-type]  # None is refused there
+        pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
+        roads, frame = network, Frame(pairs, Calendar.of_days(len(between), minutes, between), expansion)
+    node = {str(roads.node_labels[zone]): int(zone) for zone in roads.zones}
     place: dict[tuple[int | None, int | None], int] = {
-        pair: at for at, pair in enumerate(zip(pairs.origin.tolist(), pairs.destination.tolist(), strict=True))
+        pair: at
+        for at, pair in enumerate(zip(frame.pairs.origin.tolist(), frame.pairs.destination.tolist(), strict=True))
     }
-    counts = np.zeros((len(days), len(pairs)), dtype=np.int64)
+    counts = np.zeros((frame.days, len(frame.pairs)), dtype=np.int64)
+    row_of_day = frame.calendar.positions()
     # everything above is public and has been checked; here the private file is opened
     became: Counter[str] = Counter()
     file = csv_file(as_path(path), dict(zip(("date", "origin", "destination", "trips"), names, strict=True)))
     for row in _rows(file, became):
-        day, number = _day(row[0], days[0]), _count(row[3])
+        day, number = _day(row[0], frame.calendar.first, row_of_day), _count(row[3])
         ends = (node.get(_label(row[1])), node.get(_label(row[2])))
         pair = None if None in ends else place.get(ends)
-        reason = _reason(day, len(days), number, ends, pair)
+        reason = _reason(day, number, ends, pair)
         became[reason] += 1
         if reason == "counted":
             counts[day, pair] = min(int(counts[day, pair]) + (number or 0), LARGEST_COUNT)
     (report or TripRows.show)(TripRows(**became))  # type: ignore[arg-type]  # all but one field are numbers
-    return DemandHistory(pairs, counts, period_min=minutes, dates=days, expansion=expansion)
+    return DemandHistory.of(frame, counts)
 
 
 def _rows(file: TripFile, became: Counter[str]) -> Iterator[tuple[str, ...]]:
@@ -99,13 +113,11 @@ def _rows(file: TripFile, became: Counter[str]) -> Iterator[tuple[str, ...]]:
         raise FormatError(file.path, "cannot be read to its end; it is damaged")
 
 
-def _reason(
-    day: int | None, days: int, number: int | None, ends: tuple[int | None, int | None], pair: int | None
-) -> str:
+def _reason(day: int | None, number: int | None, ends: tuple[int | None, int | None], pair: int | None) -> str:
     """What becomes of a row: the name of a field of TripRows."""
     if day is None:
         return "unreadable_time"
-    if not 0 <= day < days:
+    if day == _OTHER_DAY:
         return "outside"
     if number is None:
         return "unreadable_count"
@@ -116,9 +128,32 @@ def _reason(
     return "counted"
 
 
-def _day(text: str, first: dt.date) -> int | None:
+def _day(text: str, first: dt.date, row_of_day: list[int]) -> int | None:
+    """The row of a day's counts, _OTHER_DAY for one that does not count, None where the text is no date."""
     date = read_date(text.strip())
-    return None if date is None else (date - first).days
+    if date is None:
+        return None
+    later = (date - first).days
+    return row_of_day[later] if 0 <= later < len(row_of_day) else _OTHER_DAY
+
+
+def _check_frame(
+    frame: Frame, dates: object, period_min: float, expansion: float, on_unreachable: OnUnreachable
+) -> None:
+    """Refuse a study that daily counts cannot be about, and arguments that the study has."""
+    said = {
+        "dates": dates is not None,
+        "period_min": period_min != _PERIOD_MIN,
+        "expansion": expansion != 1,
+        "on_unreachable": on_unreachable != "error",
+    }
+    for name, given in said.items():
+        if given:
+            raise HistoryError(f"a study says {name} already; leave {arg(name)} out")
+    if frame.calendar.dates is None:
+        raise HistoryError(f"daily counts are read by their dates; the study needs {arg('dates')}")
+    if frame.contribution is not None:
+        raise HistoryError(f"daily counts do not tell users apart; the study needs {arg('unit', 'request')}")
 
 
 def _label(text: str) -> str:

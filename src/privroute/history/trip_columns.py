@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from privroute.errors import HistoryError
+from privroute.errors import HistoryError, arg, named
 from privroute.history.trip_database import UnreadableError, literal
 from privroute.network.checks import one_of, show
 from privroute.study.calendar import DAY_US, EPOCH, NAMES, SECOND_US, utc_offsets
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from privroute.history.trip_batches import Form
     from privroute.history.trip_database import Database
     from privroute.study.calendar import Calendar
+    from privroute.study.trip_format import EpochUnit
 
-__all__ = ["EpochUnit", "TimeColumn", "TimeReading", "coordinate", "day_number", "in_period", "user_key", "zone_key"]
-
-EpochUnit = Literal["s", "ms", "us", "ns"]
+__all__ = ["TimeColumn", "TimeReading", "coordinate", "day_number", "in_period", "user_key", "zone_key"]
 
 _LARGEST_EXACT = 2**53  # whole numbers up to here survive a float
 _LARGEST_US = 2**62
@@ -69,13 +68,21 @@ class TimeReading:
             one_of(self.epoch_unit, _PER_SECOND, "epoch_unit", HistoryError)
         if self.time_format is not None:
             if not isinstance(self.time_format, str) or "%" not in self.time_format or "\0" in self.time_format:
-                raise HistoryError(f'time_format is {show(self.time_format)}; pass letters like "%d.%m.%Y %H:%M"')
+                raise HistoryError(
+                    f"{named('time_format')} is {show(self.time_format)}; pass letters like %d.%m.%Y %H:%M"
+                )
             if self.epoch_unit is not None:
-                raise HistoryError("time_format= is for texts and epoch_unit= for numbers; pass one of them")
+                raise HistoryError(
+                    f"{arg('time_format')} is for texts and {arg('epoch_unit')} for numbers; pass one of them"
+                )
             if self._format_is_aware and self.calendar.time_zone is None:
-                raise HistoryError("times with an offset need tz=, the time zone of period and dates: Europe/Berlin")
+                raise HistoryError(
+                    f"times with an offset need {arg('tz')}, the time zone of period and dates: Europe/Berlin"
+                )
         if self.epoch_unit is not None and self.calendar.time_zone is None:
-            raise HistoryError("epoch_unit= counts in UTC; pass tz= to say in which time zone the period is meant")
+            raise HistoryError(
+                f"{arg('epoch_unit')} counts in UTC; pass {arg('tz')} to say in which time zone the period is meant"
+            )
 
     @property
     def _format_is_aware(self) -> bool:
@@ -96,7 +103,8 @@ class TimeReading:
                 kind = ""
         if kind not in _FROM_PARSED:
             raise HistoryError(
-                f"time_format is {show(self.time_format)}, which has letters that strptime does not know, or %n with %z"
+                f"{named('time_format')} is {show(self.time_format)}, which has letters that strptime does not know, "
+                "or %n with %z"
             )
 
     def column(self, name: str, form: Form) -> TimeColumn | None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privroute.errors import HistoryError, MissingExtraError, PrivrouteError
+from privroute.errors import HistoryError, MissingExtraError, PrivrouteError, arg, named
 from privroute.network.checks import show
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class Database:
             kind = "interrupted"
         if kind == "memory":
             raise HistoryError(
-                "the trips need more memory or temporary space than there is; raise memory_mb=, or name a larger disk "
-                "with temp_folder="
+                "the trips need more memory or temporary space than there is; raise "
+                f"{arg('memory_mb')}, or name a larger disk with {arg('temp_folder')}"
             )
         if kind == "interrupted":
             raise KeyboardInterrupt
@@ -112,12 +112,12 @@ def _memory(memory_mb: object) -> int:
     ):
         return memory_mb
     raise HistoryError(
-        f"memory_mb is {show(memory_mb)}; pass a whole number from {LEAST_MEMORY_MB} to {MOST_MEMORY_MB}"
+        f"{named('memory_mb')} is {show(memory_mb)}; pass a whole number from {LEAST_MEMORY_MB} to {MOST_MEMORY_MB}"
     )
 
 
 def _folder(place: object) -> Path:
     folder = Path(place) if isinstance(place, str | os.PathLike) else None
     if folder is None or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise HistoryError(f"temp_folder is {show(place)}; pass a folder that can be written to")
+        raise HistoryError(f"{named('temp_folder')} is {show(place)}; pass a folder that can be written to")
     return folder

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from privroute.errors import FormatError, HistoryError
+from privroute.errors import FormatError, HistoryError, arg
 from privroute.history.trip_batches import FORM_TYPES, LONGEST_LINE, csv_batches, form_of, open_parquet, parquet_batches
 from privroute.network.checks import show
 
@@ -115,7 +115,7 @@ class Source:
 _ENDS = "zones are whole numbers or texts"
 _DEGREES = "coordinates are numbers"
 COLUMN_ADVICE = {
-    "departure": "departure times are timestamps or texts; for numbers pass epoch_unit=",
+    "departure": f"departure times are timestamps or texts; for numbers pass {arg('epoch_unit')}",
     "user_id": "user ids are whole numbers or texts",
     **dict.fromkeys(("origin", "destination"), _ENDS),
     **{f"{role}_{axis}": _DEGREES for role in ("origin", "destination") for axis in ("lon", "lat")},
@@ -194,7 +194,7 @@ def _lacks(path: Path, role: str, name: str, columns: int) -> FormatError:
     # the names in the file are not shown: a file without a header has a record there
     many = f"its {columns:,} columns" if columns != 1 else "its only column"
     argument = role.split("_", maxsplit=1)[0]
-    return FormatError(path, f"none of {many} is called {show(name)}; name the column with {argument}=")
+    return FormatError(path, f"none of {many} is called {show(name)}; name the column with {arg(argument)}")
 
 
 def _parquet_file(path: Path, roles: Mapping[str, str]) -> TripFile:

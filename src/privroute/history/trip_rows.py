@@ -24,7 +24,7 @@ _WORDS = {
     "above_bounds": "beyond what is kept of one user",
 }
 _CONTRADICTION = (
-    ". WARNING: kept_once asserts that the files hold no more of a user than the bounds, and they do. What is above "
+    ". WARNING: pre_bounded asserts that the files hold no more of a user than the bounds, and they do. What is above "
     "was cut in this reading, and readings of other dates may keep more of the same user: do not charge this to a "
     "budget with kept requests; cut the data set once, and read what is left"
 )
@@ -42,7 +42,7 @@ class TripRows:
     missing_user : at user level, rows without a user id
     unknown_zone, within_zone, no_path : an end that is no zone (or too far from any), twice the same zone, no path
     above_bounds : at user level, requests that were not among those kept of their user
-    kept_once : whether the caller asserted that there are none of these
+    pre_bounded : whether the caller asserted that there are none of these
     """
 
     counted: int = 0
@@ -55,12 +55,12 @@ class TripRows:
     within_zone: int = 0
     no_path: int = 0
     above_bounds: int = 0
-    kept_once: bool = False
+    pre_bounded: bool = False
 
     @property
     def numbers(self) -> dict[str, int]:
         """The numbers of rows by their names."""
-        return {name: number for name, number in asdict(self).items() if name != "kept_once"}
+        return {name: number for name, number in asdict(self).items() if name != "pre_bounded"}
 
     @property
     def read(self) -> int:
@@ -70,7 +70,7 @@ class TripRows:
     def __str__(self) -> str:
         parts = [f"{number:,} {_WORDS[name]}" for name, number in self.numbers.items() if number and name in _WORDS]
         left_out = f"; left out: {', '.join(parts)}" if parts else ""
-        warning = _CONTRADICTION if self.kept_once and self.above_bounds else ""
+        warning = _CONTRADICTION if self.pre_bounded and self.above_bounds else ""
         return f"PRIVATE, do not publish: {self.counted:,} of {self.read:,} rows counted{left_out}{warning}"
 
     def show(self) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from privroute.errors import FormatError, HistoryError
+from privroute.errors import FormatError, HistoryError, arg
 from privroute.history.bounding import kept_requests
 from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import NearestZone
@@ -16,14 +16,15 @@ from privroute.history.trip_columns import TimeReading, coordinate, day_number, 
 from privroute.history.trip_database import Database, UnreadableError, open_database
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
 from privroute.history.trip_rows import TripRows
-from privroute.network.checks import check_type, one_of, show
+from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.network.pairs import OnUnreachable, Pairs
 from privroute.progress import check_progress, polled
 from privroute.study.calendar import Calendar
-from privroute.study.contribution import Contribution
+from privroute.study.contribution import as_contribution
 from privroute.study.frame import Frame
-from privroute.study.guarantee import UNITS
+from privroute.study.study import Study
+from privroute.study.trip_format import TripFormat
 
 if TYPE_CHECKING:
     import os
@@ -32,39 +33,45 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privroute.history.trip_columns import EpochUnit
     from privroute.progress import Progress
     from privroute.study.calendar import PeriodOfDay
+    from privroute.study.contribution import Contribution
     from privroute.study.dates import DayRange
     from privroute.study.guarantee import Unit
+    from privroute.study.trip_format import Columns, EpochUnit
 
-__all__ = ["as_contribution", "read_trips"]
+__all__ = ["read_trips"]
 
-Ends = str | tuple[str, str]
-
-_LARGEST_KM = 1.0
+_UNSAID = {
+    **dict.fromkeys(("period", "dates", "weekdays", "tz", "max_requests", "max_per_pair")),
+    **{item.name: item.default for item in fields(TripFormat)},
+    "unit": "request",
+    "pre_bounded": False,
+    "expansion": 1.0,
+    "on_unreachable": "error",
+}
 _REASONS = ("counted", "unreadable_time", "missing_user", "unknown_zone", "within_zone", "no_path")
 
 
 def read_trips(
     files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    network: Network,
+    network: Network | Study,
     *,
-    period: PeriodOfDay,
-    dates: DayRange,
+    period: PeriodOfDay | None = None,
+    dates: DayRange | None = None,
     weekdays: str | Sequence[str | int] | None = None,
     tz: str | None = None,
-    origin: Ends = "origin",
-    destination: Ends = "destination",
+    origin: Columns = "origin",
+    destination: Columns = "destination",
     departure: str = "departure",
     user: str = "user",
     time_format: str | None = None,
     epoch_unit: EpochUnit | None = None,
-    largest_km: float = _LARGEST_KM,
+    max_zone_distance_km: float = 1.0,
     unit: Unit = "request",
     max_requests: int | None = None,
     max_per_pair: int | None = None,
-    kept_once: bool = False,
+    pre_bounded: bool = False,
     expansion: float = 1.0,
     on_unreachable: OnUnreachable = "error",
     diagnostics: str | os.PathLike[str] | None = None,
@@ -76,6 +83,8 @@ def read_trips(
     """Count PRIVATE trips from CSV or Parquet files, one row per trip, larger than memory or not.
 
     files : a path, a pattern like "trips/*.parquet", or a list of them
+    network : a network; or a study, which says everything from `period` to `on_unreachable`, and whose frame the
+        history then holds
     period : start and end of the operation period, ("07:00", "08:00"), the end not included; ("22:00", "02:00") passes
         midnight, and what follows midnight belongs to the day on which the period began
     dates : first and last day, both included. N is the number of these days, whatever the files hold.
@@ -83,13 +92,13 @@ def read_trips(
     tz : time zone of period and dates, such as "Europe/Berlin": departure times with an offset from UTC are converted
         to it. Times without one are local clock time as they stand.
     origin, destination : column of the zone's label, or the columns of (longitude, latitude), which mean the nearest
-        zone within `largest_km` of great-circle distance
+        zone within `max_zone_distance_km` of great-circle distance
     departure : column of the departure time: a timestamp, or text like 2026-03-02 07:15:00 (or as `time_format` says,
         in the letters of strptime), or with `epoch_unit` a number counted from 1970 in UTC
     unit : "request"; or "user" or "user-day", which keep at most `max_requests` requests of each user (and day), and of
         those at most `max_per_pair` for one pair, chosen at random without looking at other users; `user` is the column
         of ids. The guarantee must be for the same unit.
-    kept_once : for unit user: whoever reads vouches that the files hold no more than these bounds of each user in the
+    pre_bounded : for unit user: the caller asserts that the files hold no more than these bounds of each user in the
         whole data set, chosen before its first release. A ledger with kept requests asks for it: what is kept here is
         chosen anew at every reading, so readings of different dates would hold more of a user together.
     expansion, on_unreachable : as in DemandHistory and Pairs.of_zones
@@ -103,23 +112,33 @@ def read_trips(
     never show what stands in a record. docs/trips.md has the whole of it.
     """
     check_progress(progress)
-    calendar = Calendar.of(period, dates, weekdays, tz)
-    contribution = as_contribution(unit, max_requests, max_per_pair, kept_once=kept_once)
-    roles = _roles(origin, destination, departure, None if contribution is None else user)
-    reading = TimeReading(calendar, time_format, epoch_unit)
-    check_type(network, Network, "network", HistoryError)
-    nearest = NearestZone(network, largest_km) if any(role.endswith("_lon") for role in roles) else None
-    pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
-    frame = Frame(pairs, calendar, expansion, contribution)
+    network, frame, trips = _chosen(
+        network,
+        {"period": period, "dates": dates, "weekdays": weekdays, "tz": tz},
+        {"unit": unit, "max_requests": max_requests, "max_per_pair": max_per_pair, "pre_bounded": pre_bounded},
+        {
+            "origin": origin,
+            "destination": destination,
+            "departure": departure,
+            "user": user,
+            "time_format": time_format,
+            "epoch_unit": epoch_unit,
+            "max_zone_distance_km": max_zone_distance_km,
+        },
+        {"expansion": expansion, "on_unreachable": on_unreachable},
+    )
+    reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
+    roles = trips.roles(with_user=frame.contribution is not None)
+    nearest = NearestZone(network, trips.max_zone_distance_km) if trips.has_coordinates else None
     with open_database(memory_mb, temp_folder) as database:
         reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
         found = find_files(files)
-        _put_tables(database, network, pairs, nearest)
-        scan = _Scan(database, reading, contribution, roles)
+        _put_tables(database, network, frame.pairs, nearest)
+        scan = _Scan(database, reading, frame.contribution, roles)
         counted, rows = scan.files(found, progress=progress)
-    counts = np.zeros((frame.days, len(pairs)), dtype=np.int64)
-    row_of_day = np.array(calendar.positions())
+    counts = np.zeros((frame.days, len(frame.pairs)), dtype=np.int64)
+    row_of_day = np.array(frame.calendar.positions())
     counts[row_of_day[counted.day], counted.pair] = counted.trips
     if diagnostics is not None:
         rows.write(diagnostics)
@@ -192,10 +211,10 @@ class _Scan:
         named = dict(zip(_REASONS, tally.tolist(), strict=True)) | {"above_bounds": above_bounds}
         outside = sum(source.read for source in tables) - sum(named.values())
         malformed = sum(source.malformed for source in tables)
-        pre_bounded = self.contribution is not None and self.contribution.once
+        pre_bounded = self.contribution is not None and self.contribution.pre_bounded
         good = answer["reason"] == 0
         counted = Counted(answer["day"][good], answer["pair"][good], answer["trips"][good])
-        return counted, TripRows(**named, malformed=malformed, outside=outside, kept_once=pre_bounded)
+        return counted, TripRows(**named, malformed=malformed, outside=outside, pre_bounded=pre_bounded)
 
     def _reason(self) -> str:
         """SQL of the position in _REASONS."""
@@ -285,37 +304,30 @@ def _floats(column: Any) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
 
 
-def as_contribution(
-    unit: object, max_requests: object, max_per_pair: object, *, kept_once: bool = False
-) -> Contribution | None:
-    """The bound that arguments of read_trips name; None at request level."""
-    chosen = one_of(unit, UNITS, "unit", HistoryError)
-    if chosen == "request":
-        if max_requests is not None or max_per_pair is not None:
-            raise HistoryError('max_requests= and max_per_pair= bound users; pass unit="user" or unit="user-day"')
-        if kept_once:
-            raise HistoryError('kept_once= is about users; pass unit="user"')
-        return None
-    if max_requests is None:
-        raise HistoryError(f'unit="{chosen}" needs max_requests=, how many requests of each {chosen} are kept at most')
-    return Contribution(chosen, max_requests, max_per_pair, kept_once)  # type: ignore[arg-type]  # checked there
-
-
-def _roles(origin: Ends, destination: Ends, departure: str, user: str | None) -> dict[str, str]:
-    """{role: column}: departure, origin or origin_lon and origin_lat, destination likewise, user_id."""
-    roles = {"departure": _name(departure, "departure")}
-    for role, given in (("origin", origin), ("destination", destination)):
-        if isinstance(given, tuple | list) and len(given) == len(("longitude", "latitude")):
-            roles |= {f"{role}_lon": _name(given[0], role), f"{role}_lat": _name(given[1], role)}
-        else:
-            roles[role] = _name(given, role)
-    return roles if user is None else roles | {"user_id": _name(user, "user")}
-
-
-def _name(given: object, argument: str) -> str:
-    if not isinstance(given, str) or not given.strip() or "\0" in given:
-        raise HistoryError(f"{argument} is {show(given)}; pass the name of a column")
-    return given.strip()
+def _chosen(
+    study: Study | Network,
+    calendar: dict[str, Any],
+    bounds: dict[str, Any],
+    layout: dict[str, Any],
+    rest: dict[str, Any],
+) -> tuple[Network, Frame, TripFormat]:
+    """What is public of the history to come: of a study as it stands, otherwise of the arguments."""
+    if isinstance(study, Study):
+        said = [name for name, value in (calendar | bounds | layout | rest).items() if value != _UNSAID[name]]
+        if said:
+            raise HistoryError(f"a study says {said[0]} already; leave {arg(said[0])} out")
+        if study.calendar.dates is None or study.calendar.period.begins is None:
+            raise HistoryError(
+                f"trips are counted by dates and hours; the study needs {arg('dates')} and {arg('period')}"
+            )
+        return study.network, study.frame, study.trips
+    days = Calendar.of(**calendar)
+    contribution = as_contribution(**bounds)
+    trips = TripFormat(**layout)
+    TimeReading(days, trips.time_format, trips.epoch_unit)  # before pairs are searched, which may take a while
+    check_type(study, Network, "network", HistoryError)
+    pairs = Pairs.of_zones(study, on_unreachable=rest["on_unreachable"])
+    return study, Frame(pairs, days, rest["expansion"], contribution), trips
 
 
 def _unusable(source: Source, role: str, reading: TimeReading) -> FormatError:
@@ -323,9 +335,9 @@ def _unusable(source: Source, role: str, reading: TimeReading) -> FormatError:
     form = source.forms[role]
     advice = COLUMN_ADVICE[role]
     if role == "departure" and form == "utc_us":
-        advice = "such times need tz=, the time zone of period and dates, such as Europe/Berlin"
+        advice = f"such times need {arg('tz')}, the time zone of period and dates, such as Europe/Berlin"
     if role == "departure" and reading.epoch_unit is not None:
-        advice = "with epoch_unit= departure times are numbers"
+        advice = f"with {arg('epoch_unit')} departure times are numbers"
     return FormatError(source.files[0].path, f"the column for {role} holds {_FORM_WORDS[form]}; {advice}")
 
 

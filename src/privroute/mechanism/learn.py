@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDeltaWarning
+from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDeltaWarning, arg, named
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism.registry import implementation
@@ -90,7 +90,7 @@ def learn_with_noise(
     if not isinstance(study, Study):
         study = _study(study, history, guarantee, mechanism)
     elif guarantee is not None:
-        raise GuaranteeError("a study has its own guarantee; leave guarantee= out")
+        raise GuaranteeError(f"a study has its own guarantee; leave {arg('guarantee')} out")
     return Announcement(study, noise, ledger).release(history, progress=progress)
 
 
@@ -127,7 +127,9 @@ class Announcement:
         self._noise: Noise = OpenDPNoise() if noise is None else noise
         chosen = study.mechanism
         if isinstance(chosen, Daily) and chosen.window is not None and chosen.window > study.frame.days:
-            raise GuaranteeError(f"window is {chosen.window:,} days where the history has {study.frame.days:,}")
+            raise GuaranteeError(
+                f"{named('window')} is {chosen.window:,} days where the history has {study.frame.days:,}"
+            )
         self.promise: Promise | None = None if chosen.name == "none" else implementation(chosen).promise(study)
         self.certificate = certify(study, self._noise, self.promise)
         if ledger is not None:

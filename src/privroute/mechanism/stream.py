@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privroute.errors import DemandError, GuaranteeError, HistoryError, StreamError
+from privroute.errors import DemandError, GuaranteeError, HistoryError, StreamError, arg, named
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism import daily
 from privroute.mechanism.learn import Announcement, certify, warn_of_large_delta
@@ -66,7 +66,8 @@ class Stream:
             raise GuaranteeError(f"guarantee is a {type(guarantee).__name__}; pass privroute.Guarantee")
         if guarantee.unit == "user":
             raise GuaranteeError(
-                'a user is in many days of a stream, so its cost for one user grows with them; use unit="user-day"'
+                "a user is in many days of a stream, so its cost for one user grows with them; use "
+                f"{arg('unit', 'user-day')}"
             )
         if mechanism is not None and not isinstance(mechanism, Daily):
             raise GuaranteeError(f"mechanism is a {type(mechanism).__name__}; a stream takes privroute.Daily")
@@ -201,7 +202,7 @@ class Stream:
             ours, theirs = (one if isinstance(one, dict) else {name: one} for one in (known.get(name), value))
             part = next(part for part in theirs | ours if theirs.get(part) != ours.get(part))
             raise StreamError(
-                f"{self._files.folder}: {part} is {_word(theirs.get(part))} where the stream has "
+                f"{self._files.folder}: {named(part)} is {_word(theirs.get(part))} where the stream has "
                 f"{_word(ours.get(part))}; use that, or begin another stream"
             )
 

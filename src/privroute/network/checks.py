@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from privroute.errors import InputError
+from privroute.errors import InputError, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -163,7 +163,7 @@ def real_number(
     """`value` as a float if it is a finite real number (no text, no boolean) and `usable`."""
     number = None if isinstance(value, str) else as_number(value)
     if number is None or not math.isfinite(number) or not usable(number):
-        raise error(f"{name} is {show(value)}; {advice}")
+        raise error(f"{named(name)} is {show(value)}; {advice}")
     return number
 
 
@@ -181,8 +181,8 @@ def check_period_of_day(minutes: object, name: str = "period_min", error: type[I
     number = check_period(minutes, name, error)
     if number > MINUTES_OF_DAY:
         raise error(
-            f"{name} is {number:.15g}, and a day has {MINUTES_OF_DAY:,} minutes; pass the minutes of the period within "
-            "one day, not of all days together"
+            f"{named(name)} is {number:.15g}, and a day has {MINUTES_OF_DAY:,} minutes; pass the minutes of the period "
+            "within one day, not of all days together"
         )
     return number
 
@@ -190,7 +190,7 @@ def check_period_of_day(minutes: object, name: str = "period_min", error: type[I
 def check_type(value: object, kind: type, name: str, error: type[InputError]) -> None:
     """Refuse a value that is not one of the package's type `kind`."""
     if not isinstance(value, kind):
-        raise error(f"{name} is a {type(value).__name__}; pass privroute.{kind.__name__}")
+        raise error(f"{named(name)} is a {type(value).__name__}; pass privroute.{kind.__name__}")
 
 
 def one_of(value: object, choices: Iterable[str], name: str, error: type[InputError]) -> str:
@@ -199,7 +199,7 @@ def one_of(value: object, choices: Iterable[str], name: str, error: type[InputEr
     if isinstance(value, str) and value in known:
         return value
     quoted = [f'"{choice}"' for choice in known]
-    raise error(f"{name} is {show(value)}; pass {', '.join(quoted[:-1])} or {quoted[-1]}")
+    raise error(f"{named(name)} is {show(value)}; pass {', '.join(quoted[:-1])} or {quoted[-1]}")
 
 
 def show(value: object) -> str:

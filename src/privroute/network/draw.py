@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privroute.errors import InputError, MissingExtraError
+from privroute.errors import InputError, MissingExtraError, arg
 from privroute.network.checks import check_type, number_array
 from privroute.network.demand import Demand
 from privroute.network.network import Network
@@ -51,7 +51,7 @@ def draw_network(
     check_type(network, Network, "network", InputError)
     place = as_path(path)
     if network.coordinates is None:
-        raise InputError("the network has no coordinates, so it cannot be drawn; read it with nodes=")
+        raise InputError(f"the network has no coordinates, so it cannot be drawn; read it with {arg('nodes')}")
     colours = network.free_flow_min if link_values is None else link_values
     values = number_array(colours, "link_values", network.links, InputError, signed=True)
     if demand is not None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from privroute.errors import InputError
+from privroute.errors import InputError, arg
 from privroute.network.checks import check_type, number_array, show
 from privroute.network.network import Network
 from privroute.network.text_files import write_whole
@@ -29,7 +29,7 @@ def write_geojson(
     """
     check_type(network, Network, "network", InputError)
     if network.coordinates is None:
-        raise InputError("the network has no coordinates, so it cannot be drawn on a map; read it with nodes=")
+        raise InputError(f"the network has no coordinates, so it cannot be drawn on a map; read it with {arg('nodes')}")
     further = {} if link_values is None else link_values
     if not isinstance(further, Mapping):
         raise InputError(f'link_values is a {type(further).__name__}; pass a mapping such as {{"flow_per_min": flow}}')

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from privroute.errors import DemandError, FormatError, InputError, MissingExtraError
+from privroute.errors import DemandError, FormatError, InputError, MissingExtraError, arg
 from privroute.network.checks import check_period, check_type, one_of, real_array
 from privroute.network.demand import Demand
 from privroute.network.network import Network
@@ -198,7 +198,7 @@ def _square(table: Table, place: dict[str, int]) -> NDArray[np.float64]:
 def _choose(path: object, file: Any, group: str, name: str | None, what: str) -> Any:
     names = list(file[group]) if group in file else []
     if name is None and len(names) > 1:
-        raise FormatError(path, f"has several of them; pass {what}= one of {', '.join(names[:10])}")
+        raise FormatError(path, f"has several of them; pass {arg(what)} one of {', '.join(names[:10])}")
     if name is not None and name not in names:
         raise FormatError(path, f"has no {what} {name!r}; it has {', '.join(names[:10]) or 'none'}")
     return file[group][names[0] if name is None else name] if names else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from privroute import _core
-from privroute.errors import DemandError
+from privroute.errors import DemandError, arg
 from privroute.network.checks import Remade, check_type, freeze, index_array, one_of
 from privroute.network.network import Network
 
@@ -98,7 +98,7 @@ class Pairs(Remade):
         more = f" and {lost.size - _EXAMPLES:,} more" if lost.size > _EXAMPLES else ""
         raise DemandError(
             f"no path leads from {named}{more} ({lost.size:,} of {len(self):,} pairs); "
-            'add the missing links, or leave these pairs out with on_unreachable="drop"'
+            f"add the missing links, or leave these pairs out with {arg('on_unreachable', 'drop')}"
         )
 
     def check_fits(self, network: Network) -> None:

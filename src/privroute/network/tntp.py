@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from privroute.errors import DemandError, FormatError, InputError, NetworkError
+from privroute.errors import DemandError, FormatError, InputError, NetworkError, in_python
 from privroute.network.checks import check_period, check_type, one_of
 from privroute.network.curves import CURVES
 from privroute.network.demand import Demand
@@ -278,6 +278,6 @@ def _check_total(path: object, metadata: dict[str, tuple[Where, str]], total: fl
     if not math.isclose(declared, total, rel_tol=_TOTAL_TOLERANCE):  # false where the trips sum to infinity
         raise FormatError(
             path,
-            f"declares {declared:,.10g} trips and has {total:,.10g}; the file is damaged or cut short "
-            "(pass check_total=False to read it as it is)",
+            f"declares {declared:,.10g} trips and has {total:,.10g}; the file is damaged or cut short"
+            + in_python(" (pass check_total=False to read it as it is)"),
         )

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from privroute.errors import GuaranteeError
+from privroute.errors import GuaranteeError, named
 from privroute.network.checks import show
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
 from privroute.privacy.scope import Profile, Scope
@@ -63,9 +63,9 @@ class Approval:
                 raise GuaranteeError(f"{name} is {value!r}; pass a number above 0 and below {below:g}")
             object.__setattr__(self, name, float(value))
         if self.unit not in UNITS:
-            raise GuaranteeError(f"unit is {self.unit!r}; known: {', '.join(UNITS)}")
+            raise GuaranteeError(f"{named('unit')} is {self.unit!r}; known: {', '.join(UNITS)}")
         if self.time_zone is not None and not _known_zone(self.time_zone):
-            raise GuaranteeError(f"time_zone is {show(self.time_zone)}; pass a name like Europe/Zurich")
+            raise GuaranteeError(f"{named('time_zone')} is {show(self.time_zone)}; pass a name like Europe/Zurich")
         _total_log2(self.epsilon, self.delta)
         if self.kept_requests is not None or self.kept_per_pair is not None:
             self._check_kept()
@@ -73,7 +73,8 @@ class Approval:
     def _check_kept(self) -> None:
         if self.unit != "user":
             raise GuaranteeError(
-                "kept_requests and kept_per_pair belong to the unit user; leave them out, or choose that"
+                f"{named('kept_requests')} and {named('kept_per_pair')} belong to the unit user; leave them out, or "
+                "choose that"
             )
         if self.kept_per_pair is None:
             object.__setattr__(self, "kept_per_pair", self.kept_requests)
@@ -82,7 +83,10 @@ class Approval:
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_BOUND:
                 raise GuaranteeError(f"{name} is {show(value)}; pass a whole number from 1 to {LARGEST_BOUND:,}")
         if (self.kept_per_pair or 0) > (self.kept_requests or 0):
-            raise GuaranteeError(f"kept_per_pair is {self.kept_per_pair}, above kept_requests, of which it is a part")
+            raise GuaranteeError(
+                f"{named('kept_per_pair')} is {self.kept_per_pair}, above {named('kept_requests')}, of which it is "
+                "a part"
+            )
 
     @property
     def by_scope(self) -> bool:

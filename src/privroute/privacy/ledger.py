@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from privroute.errors import BudgetError, GuaranteeError, LedgerError
+from privroute.errors import BudgetError, GuaranteeError, LedgerError, arg
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon
 from privroute.privacy.ledger_file import chained, is_there, make_file, transaction
 from privroute.privacy.scope import DAY_S, Scope, moment
@@ -228,10 +228,11 @@ class Ledger:
         kept = f"for {approval.kept_requests} requests of a user and {approval.kept_per_pair} for a pair in all"
         if contribution is None or bounds != (approval.kept_requests, approval.kept_per_pair):
             raise LedgerError(f"{start}{kept}; give every release these bounds")
-        if not contribution.once:
+        if not contribution.pre_bounded:
             raise LedgerError(
                 f"{start}{kept}, chosen once, and this history chose its own; read files that hold only the kept ones, "
-                "with kept_once=True, or enter a data set without kept requests, in which all releases add up"
+                f"with {arg('pre_bounded', value=True)}, or enter a data set without kept requests, in which all "
+                "releases add up"
             )
 
     def note_written(self, entry: int, folder: str | os.PathLike[str]) -> None:

@@ -15,7 +15,7 @@ import zoneinfo
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from privroute.errors import HistoryError
+from privroute.errors import HistoryError, arg, in_python, named
 from privroute.network.checks import check_period, check_period_of_day, show
 from privroute.study.dates import DayRange, as_date, check_dates, days_between
 
@@ -96,7 +96,8 @@ class Calendar:
     def __post_init__(self) -> None:
         if len(self.periods) != 1:
             raise HistoryError(
-                f"periods has {len(self.periods):,} entries; a study has one period for now: make one for each"
+                f"{named('periods')} has {len(self.periods):,} entries; a study has one period for now: make one for "
+                "each"
             )
         check = check_period if self.dates is None else check_period_of_day
         check(self.period.minutes, error=HistoryError)
@@ -106,9 +107,9 @@ class Calendar:
             check_dates(self.dates, self.days)
         begins, zone = self.period.begins, self.time_zone
         if begins is not None and (not isinstance(begins, dt.time) or begins.tzinfo):
-            raise HistoryError(f"begins is {show(begins)}; pass a datetime.time without a time zone")
+            raise HistoryError(f"{named('begins')} is {show(begins)}; pass a datetime.time without a time zone")
         if zone is not None and not isinstance(zone, str):
-            raise HistoryError(f"time_zone is {show(zone)}; pass a name like Europe/Zurich")
+            raise HistoryError(f"{named('time_zone')} is {show(zone)}; pass a name like Europe/Zurich")
 
     @classmethod
     def of(
@@ -124,7 +125,9 @@ class Calendar:
         chosen = _weekdays(weekdays)
         counted = tuple(day for day in days if day.weekday() in chosen)
         if not counted:
-            raise HistoryError(f"no day from {days[0]} to {days[-1]} is one of the weekdays; widen dates= or weekdays=")
+            raise HistoryError(
+                f"no day from {days[0]} to {days[-1]} is one of the weekdays; widen {arg('dates')} or {arg('weekdays')}"
+            )
         if not _EARLIEST <= days[0] <= days[-1] <= _LATEST:
             raise HistoryError(f"dates are {days[0]} to {days[-1]}; pass days from {_EARLIEST} to {_LATEST}")
         if tz is not None:
@@ -235,7 +238,7 @@ class Calendar:
                     raise HistoryError("the dates do not begin and end with from and to")
         days = values.get("days", 0 if dates is None else len(dates))
         if isinstance(days, bool) or not isinstance(days, int) or days < 1:
-            raise HistoryError(f"days is {show(days)}; pass a whole number of at least 1")
+            raise HistoryError(f"{named('days')} is {show(days)}; pass a whole number of at least 1")
         return cls(days, periods, dates, weekdays, values.get("time_zone"))
 
     def __str__(self) -> str:
@@ -293,7 +296,7 @@ def time_zone(tz: object) -> zoneinfo.ZoneInfo:
             return zoneinfo.ZoneInfo(tz)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
             pass
-    raise HistoryError(f"tz is {show(tz)}; pass the name of a time zone, such as Europe/Berlin or UTC")
+    raise HistoryError(f"{named('tz')} is {show(tz)}; pass the name of a time zone, such as Europe/Berlin or UTC")
 
 
 def _change(zone: zoneinfo.ZoneInfo, before: dt.datetime, after: dt.datetime) -> int:
@@ -321,14 +324,14 @@ def _microseconds(instant: dt.datetime) -> int:
 def _period(period: object) -> tuple[int, int]:
     """Start and end in microseconds after midnight."""
     ends = period.split("-") if isinstance(period, str) else period
-    advice = 'pass start and end like ("07:00", "08:00"); ("22:00", "02:00") passes midnight'
+    advice = "write start and end like 07:00-08:00; 22:00-02:00 passes midnight"
     if not isinstance(ends, tuple | list) or len(ends) != 2:  # noqa: PLR2004 - start and end
-        raise HistoryError(f"period is {show(period)}; {advice}")
+        raise HistoryError(f"{named('period')} is {show(period)}; {advice}")
     start, end = (_clock(text) for text in ends)
     if start is None or end is None or start >= DAY_US:
-        raise HistoryError(f"period is {show(period)}; {advice}")
+        raise HistoryError(f"{named('period')} is {show(period)}; {advice}")
     if start == end:
-        raise HistoryError(f'period is {show(period)}, which is empty; a whole day is ("00:00", "24:00")')
+        raise HistoryError(f"{named('period')} is {show(period)}, which is empty; a whole day is 00:00-24:00")
     return start, end
 
 
@@ -360,7 +363,10 @@ def _weekdays(given: object) -> tuple[int, ...]:
                 break
             chosen.update(found)
     if not chosen:
-        raise HistoryError(f'weekdays is {show(given)}; pass "mon-fri", "mon,wed,sat-sun", or numbers with Monday 0')
+        raise HistoryError(
+            f"{named('weekdays')} is {show(given)}; write it like mon-fri or mon,wed,sat-sun"
+            + in_python(", or pass numbers with Monday 0")
+        )
     return tuple(sorted(chosen))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from privroute.errors import HistoryError
+from privroute.errors import HistoryError, arg, named
 from privroute.network.checks import one_of, show
+from privroute.study.guarantee import UNITS
 
-__all__ = ["Contribution", "UserUnit"]
+__all__ = ["Contribution", "UserUnit", "as_contribution"]
 
 UserUnit = Literal["user", "user-day"]
 
@@ -17,22 +18,22 @@ LARGEST_BOUND = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """At most so many requests of each user were counted. Public: chosen before anybody looked at the trips.
+    """How many requests of each user were counted at most. Public: chosen before anybody looked at the trips.
 
     unit : "user": of each user in the whole history; "user-day": of each user on each day
     max_requests : k, requests kept of each user (and day)
     max_per_pair : k_p ≤ k, requests kept of each user (and day) for one pair; default: k
-    once : they were chosen once for the whole data set, before its first release, so that all releases together hold
-        no more of a user; otherwise every history holds another choice
+    pre_bounded : they were chosen once for the whole data set, before its first release, so that all releases together
+        hold no more of a user; otherwise every history holds another choice
 
     The requests to keep must be chosen for each user (and day) without looking at anybody else's: `read_trips` does so.
-    Whoever makes a DemandHistory with a contribution by hand vouches for it. Proof: docs/proofs/user.md.
+    A caller who makes a DemandHistory with a contribution by hand asserts it. Proof: docs/proofs/user.md.
     """
 
     unit: UserUnit
     max_requests: int
     max_per_pair: int | None = None
-    once: bool = False
+    pre_bounded: bool = False
 
     def __post_init__(self) -> None:
         one_of(self.unit, ("user", "user-day"), "unit", HistoryError)
@@ -40,8 +41,11 @@ class Contribution:
         if self.max_per_pair is None:
             object.__setattr__(self, "max_per_pair", self.max_requests)
         _whole(self.max_per_pair, "max_per_pair", self.max_requests)
-        if self.once is not False and (self.once is not True or self.unit != "user"):
-            raise HistoryError(f'once is {show(self.once)}; pass True or False, and True only with unit="user"')
+        if self.pre_bounded is not False and (self.pre_bounded is not True or self.unit != "user"):
+            raise HistoryError(
+                f"{named('pre_bounded')} is {show(self.pre_bounded)}; pass True or False, and True only with "
+                f"{arg('unit', 'user')}"
+            )
 
     @property
     def squared_norm(self) -> int:
@@ -51,4 +55,25 @@ class Contribution:
 
 def _whole(value: object, name: str, largest: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= largest:
-        raise HistoryError(f"{name} is {show(value)}; pass a whole number from 1 to {largest:,}")
+        raise HistoryError(f"{named(name)} is {show(value)}; pass a whole number from 1 to {largest:,}")
+
+
+def as_contribution(
+    unit: object, max_requests: object, max_per_pair: object, *, pre_bounded: bool = False
+) -> Contribution | None:
+    """The bound that the arguments of read_trips, or the keys of a study, name; None at request level."""
+    chosen = one_of(unit, UNITS, "unit", HistoryError)
+    if chosen == "request":
+        if max_requests is not None or max_per_pair is not None:
+            raise HistoryError(
+                f"{arg('max_requests')} and {arg('max_per_pair')} bound users; pass {arg('unit', 'user')} or "
+                f"{arg('unit', 'user-day')}"
+            )
+        if pre_bounded:
+            raise HistoryError(f"{arg('pre_bounded')} is about users; pass {arg('unit', 'user')}")
+        return None
+    if max_requests is None:
+        raise HistoryError(
+            f"{arg('unit', chosen)} needs {arg('max_requests')}, how many requests of each {chosen} are kept at most"
+        )
+    return Contribution(chosen, max_requests, max_per_pair, pre_bounded)  # type: ignore[arg-type]  # checked there

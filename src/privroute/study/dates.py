@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from privroute.errors import HistoryError
+from privroute.errors import HistoryError, named
 from privroute.network.checks import show
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ def as_date(value: object, name: str) -> dt.date:
         return value
     date = read_date(value) if isinstance(value, str) else None
     if date is None:
-        raise HistoryError(f"{name} is {show(value)}; pass a datetime.date or a text like 2026-03-02")
+        raise HistoryError(f"{named(name)} is {show(value)}; pass a datetime.date or a text like 2026-03-02")
     return date
 
 
 def days_between(dates: DayRange) -> list[dt.date]:
     """Every day from the first to the last of `dates`, both included."""
     if not isinstance(dates, tuple | list) or len(dates) != 2:  # noqa: PLR2004 - first and last
-        raise HistoryError(f"dates is {show(dates)}; pass the first and the last day")
+        raise HistoryError(f"{named('dates')} is {show(dates)}; pass the first and the last day")
     first, last = (as_date(end, "dates") for end in dates)
     if not dt.timedelta(0) <= last - first <= dt.timedelta(days=_LONGEST_RANGE_DAYS):
         raise HistoryError(f"the range {first} to {last} is empty or longer than {_LONGEST_RANGE_DAYS:,} days")

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from privroute.errors import GuaranteeError
+from privroute.errors import GuaranteeError, arg, named
 
 if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
 
-__all__ = ["LARGEST_PRIVATE_DELTA", "Guarantee", "Unit", "check_unit", "delta_caveat"]
+__all__ = ["LARGEST_PRIVATE_DELTA", "UNITS", "Guarantee", "Unit", "check_unit", "delta_caveat"]
 
 Unit = Literal["request", "user", "user-day"]
 
@@ -44,14 +44,16 @@ class Guarantee:
         for name in ("epsilon", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise GuaranteeError(f"{name} is a {type(value).__name__}; pass a number")
+                raise GuaranteeError(f"{named(name)} is a {type(value).__name__}; pass a number")
             object.__setattr__(self, name, float(value))
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise GuaranteeError(f"epsilon is {self.epsilon}; pass a number greater than 0, for instance 0.1")
+            raise GuaranteeError(
+                f"{named('epsilon')} is {self.epsilon}; pass a number greater than 0, for instance 0.1"
+            )
         if not 0 < self.delta < 1:
-            raise GuaranteeError(f"delta is {self.delta}; pass a number between 0 and 1, for instance 1e-6")
+            raise GuaranteeError(f"{named('delta')} is {self.delta}; pass a number between 0 and 1, for instance 1e-6")
         if self.unit not in UNITS:
-            raise GuaranteeError(f"unit is {self.unit!r}; known: {', '.join(UNITS)}")
+            raise GuaranteeError(f"{named('unit')} is {self.unit!r}; known: {', '.join(UNITS)}")
 
 
 def delta_caveat(delta: float) -> str | None:
@@ -76,10 +78,11 @@ def check_unit(guarantee: Guarantee, contribution: Contribution | None) -> None:
     if contribution is not None and guarantee.unit == "request":
         raise GuaranteeError(
             f"the history keeps at most {contribution.max_requests:,} requests of each {kept}, so one request more can "
-            f'displace another; ask for Guarantee(..., unit="{kept}"), or read the trips with unit="request"'
+            f"displace another; ask for Guarantee(..., {arg('unit', kept)}), or read the trips with "
+            f"{arg('unit', 'request')}"
         )
     bounds = "does not bound how much of one user it counts" if contribution is None else f"bounds each {kept}"
     raise GuaranteeError(
         f"the guarantee is for one {guarantee.unit}, and the history {bounds}; read the trips with "
-        f'unit="{guarantee.unit}" and max_requests='
+        f"{arg('unit', guarantee.unit)} and {arg('max_requests')}"
     )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, cast
 
-from privroute.errors import GuaranteeError
+from privroute.errors import GuaranteeError, arg, named
 from privroute.network.checks import one_of, show
 from privroute.network.demand import Demand
 
 __all__ = [
+    "MECHANISMS",
     "Counts",
     "Daily",
     "Mechanism",
@@ -30,12 +31,12 @@ _LARGEST_TILT = 1e3  # noise scales; keeps what is projected within the projecti
 
 def _whole(name: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise GuaranteeError(f"{name} is {value!r}; pass a whole number of at least {least}")
+        raise GuaranteeError(f"{named(name)} is {value!r}; pass a whole number of at least {least}")
 
 
 def _gap(value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise GuaranteeError(f"gap is {value!r}; pass a number between 0 and 1")
+        raise GuaranteeError(f"{named('gap')} is {value!r}; pass a number between 0 and 1")
 
 
 def _number(
@@ -45,9 +46,30 @@ def _number(
     if not good or not (value > above if least is None else value >= least):  # type: ignore[operator]
         wanted = f"greater than {above:g}" if least is None else f"of at least {least:g}"
         limit = "" if below == math.inf else f" and below {below:g}"
-        raise GuaranteeError(f"{name} is {show(value)}; pass a number {wanted}{limit}{why}")
+        raise GuaranteeError(f"{named(name)} is {show(value)}; pass a number {wanted}{limit}{why}")
     if value != 0 and not _TINY <= value <= _HUGE:  # type: ignore[operator]
-        raise GuaranteeError(f"{name} is {show(value)}; pass a number between {_TINY:g} and {_HUGE:g}")
+        raise GuaranteeError(f"{named(name)} is {show(value)}; pass a number between {_TINY:g} and {_HUGE:g}")
+
+
+def _option(default: Any, words: str) -> Any:
+    """A field with what the help of the command line and the comments of a study file say about it."""
+    return field(default=default, metadata={"help": words})
+
+
+_GAP_HELP = "Solve the optimum up to this relative gap."
+_BINS_HELP = "Number of gravity bins within which negative counts are settled."
+_SMALLEST_BIN_HELP = "Least number of pairs in a gravity bin."
+_ALPHA_HELP = (
+    "Weight of the regulariser, vehicle-minutes per minute: more means less noise and routes that are spread more."
+)
+_TILT_HELP = (
+    "Subtract this many noise scales from each link before the projection, in proportion to its free-flow time."
+)
+_TOLERANCE_HELP = "Largest certified error of what is computed before the noise, ℓ2; it is part of the sensitivity."
+_PUBLIC_DEMAND_HELP = (
+    "File of a public demand per hour (.tntp, .csv, .omx), or sioux-falls: bounds the traffic of a day."
+)
+_CEILING_HELP = "Cap the marginal cost of a link at this multiple of its free-flow time. Default: 8."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +84,9 @@ class Counts:
     module: ClassVar[str] = "counts"
     on_flows: ClassVar[bool] = False
 
-    gap: float = 1e-8
-    bins: int = 20
-    smallest_bin: int = 200
+    gap: float = _option(1e-8, _GAP_HELP)
+    bins: int = _option(20, _BINS_HELP)
+    smallest_bin: int = _option(200, _SMALLEST_BIN_HELP)
 
     def __post_init__(self) -> None:
         _gap(self.gap)
@@ -79,8 +101,8 @@ class Daily:
     A request is in one day only, so all days together cost what one day costs; each day could be released on its own.
     Which days are averaged is a matter of public dates:
 
-    window : only the last so many days. Default: all
-    half_life_days : a day counts half as much as one that is so many days younger (online). Default: all alike
+    window : only the last N days. Default: all
+    half_life_days : the weight of a day halves every N days (online). Default: all alike
     next_weekday : only days of the weekday that follows the last day, where there are any: Mondays after a Sunday
     """
 
@@ -88,12 +110,12 @@ class Daily:
     module: ClassVar[str] = "daily"
     on_flows: ClassVar[bool] = False
 
-    window: int | None = None
-    gap: float = 1e-8
-    bins: int = 20
-    smallest_bin: int = 200
-    half_life_days: float | None = None
-    next_weekday: bool = False
+    window: int | None = _option(None, "Use only the last N days. Default: all.")
+    gap: float = _option(1e-8, _GAP_HELP)
+    bins: int = _option(20, _BINS_HELP)
+    smallest_bin: int = _option(200, _SMALLEST_BIN_HELP)
+    half_life_days: float | None = _option(None, "Halve the weight of a day every N days. Default: all alike.")
+    next_weekday: bool = _option(default=False, words="Use only days of the weekday that follows the last day.")
 
     def __post_init__(self) -> None:
         if self.window is not None:
@@ -101,7 +123,7 @@ class Daily:
         if self.half_life_days is not None:
             _number("half_life_days", self.half_life_days, why=" of days")
         if not isinstance(self.next_weekday, bool):
-            raise GuaranteeError(f"next_weekday is {self.next_weekday!r}; pass True or False")
+            raise GuaranteeError(f"{named('next_weekday')} is {self.next_weekday!r}; pass True or False")
         _gap(self.gap)
         _whole("bins", self.bins, 1)
         _whole("smallest_bin", self.smallest_bin, 1)
@@ -115,7 +137,7 @@ class Unprotected:
     module: ClassVar[str] = "none"
     on_flows: ClassVar[bool] = False
 
-    gap: float = 1e-8
+    gap: float = _option(1e-8, _GAP_HELP)
 
     def __post_init__(self) -> None:
         _gap(self.gap)
@@ -132,19 +154,20 @@ class Minimiser:
     """Solve the regularised optimum of the mean demand, add noise to its unit flows, project them back.
 
     alpha : weight of the regulariser α/2 ‖x‖², vehicle-minutes per minute; public, needed
-    ceiling : marginal costs are cut off at this multiple of a link's free-flow time, in the optimisation only
+    ceiling : caps the marginal cost at this multiple of a link's free-flow time, in the optimisation only
     tolerance : certified distance from the optimum, ℓ2 over all pairs and links; twice this is in the sensitivity
-    tilt : before the projection, so many noise scales are taken off each link in proportion to its free-flow time
+    tilt : before the projection, this many noise scales are subtracted from each link in proportion to its free-flow
+        time
     """
 
     name: ClassVar[str] = "minimiser"
     module: ClassVar[str] = "minimiser"
     on_flows: ClassVar[bool] = True
 
-    alpha: float = 0.0
-    ceiling: float = 8.0
-    tolerance: float = 1e-5
-    tilt: float = 5.0
+    alpha: float = _option(0.0, _ALPHA_HELP)
+    ceiling: float = _option(8.0, _CEILING_HELP)
+    tolerance: float = _option(1e-5, _TOLERANCE_HELP)
+    tilt: float = _option(5.0, _TILT_HELP)
 
     def __post_init__(self) -> None:
         _number("alpha", self.alpha, why=_ALPHA)
@@ -162,8 +185,8 @@ class Sgd:
     constants : "certified" (default), or "paper": those published, for study; releases are then not called private
     start : "free-flow": fastest paths of the empty network; "prior": the optimum of the public demand
     tolerance : largest error of each pair's projection, ℓ2; it is in the sensitivity
-    tilt : before the last projection, so many noise scales are taken off each link in proportion to its free-flow
-        time. Default: 5; none with the paper's constants
+    tilt : before the last projection, this many noise scales are subtracted from each link in proportion to its
+        free-flow time. Default: 5; none with the paper's constants
 
     Certified only; what is beyond is cut off:
 
@@ -180,17 +203,21 @@ class Sgd:
     name: ClassVar[str] = "sgd"
     on_flows: ClassVar[bool] = True
 
-    public_demand: Demand | None = None
-    alpha: float = 0.0
-    constants: Literal["certified", "paper"] = "certified"
-    start: Literal["free-flow", "prior"] = "free-flow"
-    tolerance: float = 1e-10
-    tilt: float | None = None
-    ceiling: float | None = None
-    cap_factor: float | None = None
-    cap_trips: float | None = None
-    beta: float | None = None
-    derivative_bound: float | None = None
+    public_demand: Demand | None = _option(None, _PUBLIC_DEMAND_HELP)  # noqa: RUF009 - a field
+    alpha: float = _option(0.0, _ALPHA_HELP)
+    constants: Literal["certified", "paper"] = _option(
+        "certified", "Constants of the algorithm: certified, or those of the paper, which are NOT PRIVATE."
+    )
+    start: Literal["free-flow", "prior"] = _option(
+        "free-flow", "Start from the fastest paths of the empty network, or from the optimum of the public demand."
+    )
+    tolerance: float = _option(1e-10, _TOLERANCE_HELP)
+    tilt: float | None = _option(None, _TILT_HELP)
+    ceiling: float | None = _option(None, _CEILING_HELP)
+    cap_factor: float | None = _option(None, "Cap the rate of a pair at this multiple of the public one. Default: 3.")
+    cap_trips: float | None = _option(None, "Add this many trips to the cap of each pair. Default: 10.")
+    beta: float | None = _option(None, "Smoothness, with the paper's constants.")
+    derivative_bound: float | None = _option(None, "Bound C on derivatives, with the paper's constants.")
 
     @property
     def module(self) -> str:
@@ -202,12 +229,14 @@ class Sgd:
         one_of(self.start, ("free-flow", "prior"), "start", GuaranteeError)
         certified = self.constants == "certified"
         if self.public_demand is not None and not isinstance(self.public_demand, Demand):
-            raise GuaranteeError(f"public_demand is a {type(self.public_demand).__name__}; pass privroute.Demand")
+            raise GuaranteeError(
+                f"{named('public_demand')} is a {type(self.public_demand).__name__}; pass privroute.Demand"
+            )
         if self.public_demand is None and (certified or self.beta is None or self.start == "prior"):
             raise GuaranteeError(
-                "sgd needs public_demand=: how far one trip can move the result depends on how much traffic a day may "
-                "have, and that bound must be public. Pass a demand that is not computed from these trips, e.g. of a "
-                "model (privroute.gravity_demand)"
+                f"sgd needs {arg('public_demand')}: how far one trip can move the result depends on how much traffic a "
+                "day may have, and that bound must be public. Pass a demand that is not computed from these trips, "
+                "e.g. of a model (privroute.gravity_demand)"
             )
         _number("alpha", self.alpha, why=_ALPHA)
         _number("tolerance", self.tolerance, below=1.0)
@@ -218,7 +247,9 @@ class Sgd:
         other = ("beta", "derivative_bound") if certified else ("ceiling", "cap_factor", "cap_trips")
         for name in other:
             if getattr(self, name) is not None:
-                raise GuaranteeError(f"{name} does not belong to constants={self.constants!r}; leave it out")
+                raise GuaranteeError(
+                    f"{named(name)} does not belong to {arg('constants', self.constants)}; leave it out"
+                )
         _number("tilt", self.tilt, least=0.0, below=_LARGEST_TILT)
         if certified:
             _number("ceiling", self.ceiling, above=1.0)
@@ -231,7 +262,7 @@ class Sgd:
 
 Mechanism = Counts | Daily | Minimiser | Sgd | Unprotected
 
-_BY_NAME: dict[str, type[Mechanism]] = {
+MECHANISMS: dict[str, type[Mechanism]] = {
     "counts": Counts,
     "daily": Daily,
     "minimiser": Minimiser,
@@ -242,17 +273,17 @@ _BY_NAME: dict[str, type[Mechanism]] = {
 
 def noise_is_on_flows(name: str) -> bool:
     """Whether the mechanism of this name perturbs shares of links rather than counts of trips."""
-    return name in _BY_NAME and _BY_NAME[name].on_flows
+    return name in MECHANISMS and MECHANISMS[name].on_flows
 
 
 def as_mechanism(mechanism: str | Mechanism) -> Mechanism:
     """Return the mechanism itself, or the one of this name with its default options."""
-    if type(mechanism) in _BY_NAME.values():  # no proof is about a subclass
+    if type(mechanism) in MECHANISMS.values():  # no proof is about a subclass
         return cast("Mechanism", mechanism)
-    if isinstance(mechanism, str) and mechanism in _BY_NAME:
-        return _BY_NAME[mechanism]()
+    if isinstance(mechanism, str) and mechanism in MECHANISMS:
+        return MECHANISMS[mechanism]()
     shown = repr(mechanism) if isinstance(mechanism, str) else f"a {type(mechanism).__name__}"
-    raise GuaranteeError(f"mechanism is {shown}; known: {', '.join(_BY_NAME)}")
+    raise GuaranteeError(f"{named('mechanism')} is {shown}; known: {', '.join(MECHANISMS)}")
 
 
 def public_options(mechanism: Mechanism) -> dict[str, Any]:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privroute.errors import DemandError, GuaranteeError
+from privroute.errors import DemandError, FormatError, GuaranteeError, InputError, arg
 from privroute.network.checks import check_type
 from privroute.network.network import Network
+from privroute.network.text_files import as_path, write_whole
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, check_unit
-from privroute.study.mechanisms import Counts, Mechanism, as_mechanism, public_options
+from privroute.study.mechanisms import Counts, Mechanism, Unprotected, as_mechanism, public_options
+from privroute.study.schema import KEYS, PATH
+from privroute.study.settings import Settings, spelt_as_key
+from privroute.study.source import BUILT_IN, Source
+from privroute.study.toml_text import as_toml
+from privroute.study.trip_format import TripFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from privroute.network.pairs import Pairs
     from privroute.study.calendar import Calendar
     from privroute.study.contribution import Contribution
@@ -25,10 +35,11 @@ __all__ = ["Study"]
 class Study:
     """Network, pairs, calendar, bounds, guarantee and mechanism: what a release will be about.
 
-    network : public; source : where it came from, in words
+    network : public; source : the files it is read from, for `save`; None for a network made in memory
     frame : what is public of the data: pairs, calendar, expansion, bounds on users
     guarantee : None only for the mechanism "none", which is not private
     mechanism : a name, or an object with options such as privroute.Counts(...)
+    trips : columns and formats of the trip files
 
     It is checked here, once: that paths join all pairs, and that guarantee, bounds and mechanism fit each other.
     Histories and ledgers hold its frame, certificates and plans the study itself.
@@ -38,7 +49,8 @@ class Study:
     frame: Frame
     guarantee: Guarantee | None = None
     mechanism: Mechanism = field(default_factory=Counts)
-    source: str | None = None
+    source: Source | None = None
+    trips: TripFormat = field(default_factory=TripFormat)
 
     def __post_init__(self) -> None:
         check_type(self.network, Network, "network", DemandError)
@@ -76,11 +88,93 @@ class Study:
             raise GuaranteeError(f"the mechanism {self.mechanism.name!r} has no guarantee")
         return self.guarantee
 
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], overrides: Mapping[str, object] | None = None) -> Study:
+        """Read a study file (TOML, as `privroute init` and `save` write it) and the network that it names.
+
+        overrides : values for some keys instead, like {"guarantee.epsilon": 0.5}; their relative paths are relative to
+            the working directory, those of the file to its folder
+        """
+        settings = Settings.read(path)
+        try:
+            return cls.of(settings.instead(overrides or {}))
+        except InputError as problem:
+            text = problem.spelt(spelt_as_key)
+            if text == f"{problem}":  # it is about something else, such as the network's files
+                raise
+        raise FormatError(path, text)
+
+    @classmethod
+    def of(cls, settings: Settings, *, promised: bool = True) -> Study:
+        """The study of these settings; what costs nothing to check is checked before the network is read.
+
+        promised : False leaves guarantee and mechanism out: enough to count trips, not to release anything
+        """
+        calendar, kept, trips = settings.calendar(), settings.contribution(), settings.trip_format()
+        source = settings.source()
+        guarantee = settings.guarantee() if promised else None
+        if promised:
+            settings.check_mechanism()
+        network, _ = source.read()
+        frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept)
+        mechanism = settings.mechanism(source.demand(network)) if promised else Unprotected()
+        return cls(network, frame, guarantee, mechanism, source, trips)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a commented study file from which `load` makes this study again.
+
+        The network and a public demand are written as paths, relative to the file's folder: only a study that was
+        loaded, or made with source=, has them.
+        """
+        place = as_path(path)
+        if place.exists() and not overwrite:
+            raise InputError(
+                f"{place} is there already; choose another file, or replace it with {arg('overwrite', value=True)}"
+            )
+        values = {
+            key: relative(value, place.parent) if KEYS[key].kind is PATH else value
+            for key, value in self.settings().values.items()
+        }
+        with write_whole(place) as stream:
+            stream.write(as_toml(values))
+
+    def settings(self) -> Settings:
+        """The values of the keys that make this study; what a study file cannot say is refused."""
+        if self.source is None:
+            raise InputError(f"the network was made in memory; say with {arg('source')} from which files it is read")
+        options = {item.name: getattr(self.mechanism, item.name) for item in fields(self.mechanism)}
+        if options.pop("public_demand", None) is not None and self.source.public_demand is None:
+            raise InputError(
+                f"the public demand was made in memory; name its file: Source(..., {arg('public_demand')})"
+            )
+        kept, source = self.frame.contribution, self.source
+        network = {item.name: getattr(source, item.name) for item in fields(source)}
+        groups: dict[str, dict[str, Any]] = {
+            "network": {"source": network.pop("network"), **network, "public_demand": None},
+            "calendar": _calendar(self.calendar),
+            "unit": {"protect": self.unit, **({} if kept is None else bounds_as_dict(kept))},
+            "data": {"expansion": self.frame.expansion},
+            "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta} if self.guarantee else {},
+            "mechanism": {"name": self.mechanism.name, **options, "public_demand": source.public_demand},
+            "trips": {item.name: getattr(self.trips, item.name) for item in fields(self.trips)},
+        }
+        plain = {
+            f"{section}.{name}": value
+            for section, group in groups.items()
+            for name, value in group.items()
+            if value is not None
+        }
+        return Settings({key: KEYS[key].read(value) for key, value in plain.items()})
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, grouped as in a study file; the network by where it came from and its size."""
         kept = self.frame.contribution
         return {
-            "network": {"source": self.source, "nodes": self.network.nodes, "links": self.network.links},
+            "network": {
+                "source": None if self.source is None else self.source.name,
+                "nodes": self.network.nodes,
+                "links": self.network.links,
+            },
             "pairs": len(self.pairs),
             "calendar": self.calendar.as_dict(),
             "unit": self.unit,
@@ -95,4 +189,21 @@ class Study:
 
 def bounds_as_dict(kept: Contribution) -> dict[str, Any]:
     """Plain values of the bounds on users."""
-    return {"max_requests": kept.max_requests, "max_per_pair": kept.max_per_pair, "pre_bounded": kept.once}
+    return {"max_requests": kept.max_requests, "max_per_pair": kept.max_per_pair, "pre_bounded": kept.pre_bounded}
+
+
+def relative(path: str, folder: Path) -> str:
+    """A path as a study file in a folder names it: absolute ones as they are."""
+    if path == BUILT_IN or Path(path).is_absolute():
+        return path
+    return os.path.relpath(path, folder)
+
+
+def _calendar(calendar: Calendar) -> dict[str, Any]:
+    """The keys of a calendar; one whose days have no rule cannot be written."""
+    values = calendar.as_dict()
+    if "from" in values:
+        del values["days"]
+    if "dates" in values or "begins" in values:
+        raise InputError("a study file has no keys for days without a rule, or for a period with fractions of a second")
+    return values

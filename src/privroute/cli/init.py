@@ -1,0 +1,100 @@
+"""`privroute init`: write a study file."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privroute.cli.study_options import SETTINGS, SetOption, settings_of, with_keys
+from privroute.cli.terminal import line, say
+from privroute.errors import InputError, PrivrouteError
+from privroute.study.schema import KEYS, PATH
+
+if TYPE_CHECKING:
+    from privroute.study.settings import Settings
+
+__all__ = ["init"]
+
+_ASKED = {
+    "network.source": "Network (a TNTP net file, a GMNS folder, or sioux-falls)",
+    "calendar.from": "First day, like 2026-03-02",
+    "calendar.to": "Last day, included",
+    "calendar.periods": "Hours of the day, like 07:00-08:00",
+    "unit.protect": "What to protect: request (one trip), user, or user-day",
+    "unit.max_requests": "How many trips of each are counted at most",
+    "guarantee.epsilon": "Epsilon, how much may be revealed about one unit (0.1 is strong)",
+    "guarantee.delta": "Delta, a small probability",
+}
+_SUGGESTED = {"unit.protect": "request", "guarantee.epsilon": "0.1", "guarantee.delta": "1e-6"}
+
+
+@with_keys(*KEYS)
+def init(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The file to write.", show_default=False)],
+    given: dict[str, Any],
+    assigned: SetOption = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write a study file.
+
+    On a terminal it asks for the network, dates, hours, unit, epsilon and delta that no flag gives; elsewhere they are
+    left to fill in. Every key has a comment, and relative paths are relative to the file.
+    """
+    from privroute.network.text_files import write_whole  # noqa: PLC0415 - numbers and readers
+    from privroute.study.study import relative  # noqa: PLC0415
+    from privroute.study.toml_text import as_toml  # noqa: PLC0415
+
+    if study.exists() and not overwrite:
+        raise InputError(f"{study} is there already; choose another file, or replace it with --overwrite")
+    settings = settings_of(None, given, assigned)
+    if sys.stdin.isatty():
+        for key in _ASKED:
+            if key not in settings.values and (key != "unit.max_requests" or settings.get("unit.protect") != "request"):
+                settings = _ask(settings, key)
+    SETTINGS.set(settings)
+    _check(settings)
+    values = {
+        key: relative(value, study.parent) if KEYS[key].kind is PATH else value
+        for key, value in settings.values.items()
+    }
+    with write_whole(study) as stream:
+        stream.write(as_toml(values))
+    line(f"Written: {study}", style="bold")
+    lacking = [key for key in _ASKED if key not in values and key not in ("unit.protect", "unit.max_requests")]
+    if lacking:
+        say(f"Fill in: {', '.join(lacking)}.")
+    line(f"Next: privroute plan {shlex.quote(str(study))}")
+
+
+def _ask(settings: "Settings", key: str) -> "Settings":
+    """Ask until the answer can be used."""
+    from privroute.study.settings import spelt_as_key  # noqa: PLC0415 - numbers and readers
+
+    while True:
+        text = typer.prompt(_ASKED[key], default=_SUGGESTED.get(key))
+        try:
+            answered = settings.instead({key: text})
+            _check(answered, key)
+        except PrivrouteError as problem:
+            line(problem.spelt(spelt_as_key), style="red")
+        else:
+            return answered
+
+
+def _check(settings: "Settings", asked: str | None = None) -> None:
+    """Refuse what cannot be part of any study, as far as it is there; `asked`: only what an answer may have spoilt."""
+    values = settings.values
+    section = None if asked is None else KEYS[asked].section
+    if section in (None, "calendar") and ("calendar.days" in values or {"calendar.from", "calendar.to"} <= set(values)):
+        settings.calendar()
+    if asked != "unit.protect":  # the bounds are asked for next
+        settings.contribution()
+    if section in (None, "guarantee") and any(key in values for key in ("guarantee.epsilon", "guarantee.delta")):
+        settings.instead({key: values.get(key, 0.5) for key in ("guarantee.epsilon", "guarantee.delta")}).guarantee()
+    if section in (None, "network") and "network.source" in values:
+        settings.source().read()
+    if section is None:
+        settings.trip_format()
+        settings.check_mechanism(prior=True)

@@ -1,0 +1,347 @@
+"""The keys of a study: one table, from which study files, command-line flags, help and errors come.
+
+    study file      [calendar]                 flag       --tz Europe/Berlin
+                    time_zone = "..."          setting    --set calendar.time_zone=Europe/Berlin
+    Python          read_trips(..., tz=...)    error      calendar.time_zone | --tz | tz
+
+Options of a mechanism are the fields of its class in privroute.study.mechanisms.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass, fields
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+from privroute.errors import InputError, named
+from privroute.network.checks import show
+from privroute.network.network import LatencyKind
+from privroute.network.pairs import OnUnreachable
+from privroute.network.tntp import TimeUnit
+from privroute.study.guarantee import UNITS
+from privroute.study.mechanisms import MECHANISMS
+from privroute.study.trip_format import EpochUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["BY_ARGUMENT", "KEYS", "SECTIONS", "Key", "Kind"]
+
+SECTIONS = {
+    "network": "The roads: a TNTP net file, a GMNS folder, or sioux-falls (built in).",
+    "calendar": "Which hours of which days. Public: never taken from the days found in the data.",
+    "unit": "What is protected.",
+    "data": "What the data are a sample of.",
+    "guarantee": "How much a release may reveal.",
+    "mechanism": "How the data are used.",
+    "trips": "Columns and formats of trip files.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The type of a key.
+
+    read : what a study file holds -> the value; parse : a text of the command line -> the value. Both raise ValueError
+    wanted : what to write instead, in words
+    """
+
+    read: Callable[[Any], Any]
+    parse: Callable[[str], Any]
+    wanted: str
+    metavar: str
+
+
+def _of_type(*types: type) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) not in types:
+            raise ValueError
+        return value
+
+    return read
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise ValueError
+    value.encode()  # a text with lone surrogates is none, and UnicodeEncodeError is a ValueError
+    return value
+
+
+def _number(value: Any) -> float:
+    number = _of_type(int, float)(value)
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _date(value: Any) -> dt.date:
+    return dt.date.fromisoformat(value) if isinstance(value, str) else _of_type(dt.date)(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError
+    return tuple(_text(item) for item in value)
+
+
+def _columns(value: Any) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        return _text(value)
+    found = _texts(value)
+    if len(found) != len(("longitude", "latitude")):
+        raise ValueError
+    return found
+
+
+def _yes_no(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError
+    return text.lower() == "true"
+
+
+def _split(text: str) -> str | tuple[str, ...]:
+    return _columns(text.split(",")) if "," in text else _text(text)
+
+
+TEXT = Kind(_text, _text, "write a text", "TEXT")
+PATH = Kind(_text, _text, "write a path", "PATH")
+NUMBER = Kind(_number, float, "pass a number", "NUMBER")
+WHOLE = Kind(_of_type(int), int, "pass a whole number", "N")
+YES_NO = Kind(_of_type(bool), _yes_no, "write true or false", "true|false")
+DATE = Kind(_date, _date, "write a date like 2026-03-02", "DATE")
+PERIODS = Kind(_texts, lambda text: (_text(text),), 'write a list of start and end, like ["07:00-08:00"]', "START-END")
+COLUMNS = Kind(_columns, _split, "write a column, or two: longitude, latitude", "COLUMN|LON,LAT")
+
+
+def _choice(*choices: str) -> Kind:
+    def read(value: Any) -> str:
+        if value not in choices:
+            raise ValueError
+        return str(value)
+
+    quoted = [f'"{choice}"' for choice in choices]
+    return Kind(read, read, f"pass {', '.join(quoted[:-1])} or {quoted[-1]}", "|".join(choices))
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting of a study.
+
+    section, name : where it stands in a study file
+    help : a sentence; default : what holds where nothing is said, for the help; example : for the file of `init`
+    arguments : what functions call it, the usual one first; flag : what the command line calls it
+    owners : mechanisms to which it belongs
+    """
+
+    section: str
+    name: str
+    kind: Kind
+    help: str
+    arguments: tuple[str, ...] = ()
+    flag: str = ""
+    default: Any = None
+    example: Any = None
+    owners: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.arguments:
+            object.__setattr__(self, "arguments", (self.name,))
+        if not self.flag:
+            object.__setattr__(self, "flag", f"--{self.name.replace('_', '-')}")
+
+    @property
+    def id(self) -> str:
+        """The key as --set and errors spell it."""
+        return f"{self.section}.{self.name}"
+
+    def read(self, value: object) -> Any:
+        """The value that stands in a study file."""
+        return self._checked(self.kind.read, value)
+
+    def take(self, value: object) -> Any:
+        """A value that was given instead: a text as on the command line, or as in a study file."""
+        return self._checked(self.kind.parse if isinstance(value, str) else self.kind.read, value)
+
+    def _checked(self, read: Callable[[Any], Any], value: object) -> Any:
+        try:
+            return read(value)
+        except (ValueError, TypeError):  # TypeError: an unhashable value is no choice
+            raise InputError(f"{named(self.arguments[0])} is {show(value)}; {self.kind.wanted}") from None
+
+
+def _mechanism_keys() -> list[Key]:
+    """A key for each field of the mechanisms' classes; a field that several have is one key."""
+    owners: dict[str, list[str]] = {}
+    keys: dict[str, Key] = {}
+    for mechanism, kind in MECHANISMS.items():
+        hints = get_type_hints(kind)
+        for item in fields(kind):
+            owners.setdefault(item.name, []).append(mechanism)
+            text = item.metadata["help"]
+            keys.setdefault(item.name, Key("mechanism", item.name, _kind_of(hints[item.name]), text))
+    flags = {"half_life_days": "--half-life"}
+    examples = {"alpha": 10.0}
+    return [
+        Key(
+            "mechanism",
+            name,
+            key.kind,
+            key.help,
+            flag=flags.get(name, ""),
+            example=examples.get(name),
+            owners=tuple(owners[name]),
+        )
+        for name, key in keys.items()
+    ]
+
+
+def _kind_of(hint: Any) -> Kind:
+    if get_origin(hint) is UnionType:
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    if get_origin(hint) is Literal:
+        return _choice(*get_args(hint))
+    return {float: NUMBER, int: WHOLE, bool: YES_NO}.get(hint, PATH)
+
+
+KEYS: dict[str, Key] = {
+    key.id: key
+    for key in (
+        Key(
+            "network",
+            "source",
+            PATH,
+            "TNTP net file, GMNS folder, or sioux-falls (built in).",
+            ("network", "source"),
+            flag="--network",
+            example="city_net.tntp",
+        ),
+        Key("network", "nodes", PATH, "TNTP file of node coordinates, for pictures."),
+        Key(
+            "network",
+            "latency",
+            _choice(*get_args(LatencyKind)),
+            "How traffic slows links. Default: as a GMNS folder says, bpr for other files, affine for sioux-falls.",
+        ),
+        Key("network", "factor", NUMBER, "Time at capacity over free-flow time, for affine. Default: 2."),
+        Key(
+            "network", "time_unit", _choice(*get_args(TimeUnit)), "Unit of the times in a TNTP net file. Default: min."
+        ),
+        Key(
+            "network",
+            "on_unreachable",
+            _choice(*get_args(OnUnreachable)),
+            "Refuse pairs of zones that no path joins, or drop them.",
+            default="error",
+        ),
+        Key("calendar", "from", DATE, "First day.", example=dt.date(2026, 3, 2)),
+        Key("calendar", "to", DATE, "Last day, included.", example=dt.date(2026, 4, 30)),
+        Key("calendar", "weekdays", TEXT, "Count only these days, like mon-fri or sat,sun. Default: all."),
+        Key(
+            "calendar",
+            "periods",
+            PERIODS,
+            "Hours of the day, like 07:00-08:00; 22:00-02:00 passes midnight.",
+            ("period", "periods"),
+            flag="--period",
+            example=("07:00-08:00",),
+        ),
+        Key(
+            "calendar",
+            "time_zone",
+            TEXT,
+            "Time zone of the period, like Europe/Berlin, for times with an offset from UTC.",
+            ("tz", "time_zone"),
+            flag="--tz",
+        ),
+        Key("calendar", "days", WHOLE, "Number of days, where they have no dates."),
+        Key(
+            "calendar",
+            "period_min",
+            NUMBER,
+            "Minutes of a day in which its trips fall, where only the length is known. Default: 60.",
+        ),
+        Key(
+            "unit",
+            "protect",
+            _choice(*UNITS),
+            "Protect one trip, all trips of one user, or those of one user and day.",
+            ("unit", "protect"),
+            flag="--unit",
+            default="request",
+        ),
+        Key("unit", "max_requests", WHOLE, "Keep at most this many trips of each user (and day)."),
+        Key("unit", "max_per_pair", WHOLE, "Keep at most this many of these for one origin and destination."),
+        Key(
+            "unit",
+            "pre_bounded",
+            YES_NO,
+            "Assert that the files hold no more of a user, chosen before the first release (budget --kept-requests).",
+        ),
+        Key(
+            "data",
+            "expansion",
+            NUMBER,
+            "Vehicles on the road for each trip in the data: 10 for one in ten.",
+            default=1.0,
+        ),
+        Key("guarantee", "epsilon", NUMBER, "How much may be revealed about one unit; 0.1 is strong.", example=0.1),
+        Key(
+            "guarantee",
+            "delta",
+            NUMBER,
+            "Slack of the promise, such as 1e-6; above 0.001 a release is not called private.",
+            example=1e-6,
+        ),
+        Key(
+            "mechanism",
+            "name",
+            _choice(*MECHANISMS),
+            "Add noise to the sum over the days (counts), to every day (daily), to the best routes (minimiser), to the "
+            "paper's gradient descent (sgd), or nowhere (none, NOT PRIVATE).",
+            ("mechanism",),
+            flag="--mechanism",
+            default="counts",
+        ),
+        *_mechanism_keys(),
+        Key(
+            "trips",
+            "departure",
+            TEXT,
+            "Column of the time of departure.",
+            flag="--departure-column",
+            default="departure",
+        ),
+        Key(
+            "trips",
+            "origin",
+            COLUMNS,
+            "Column of the zone where a trip starts, or two columns, longitude and latitude: the nearest zone.",
+            flag="--origin-column",
+            default="origin",
+        ),
+        Key(
+            "trips",
+            "destination",
+            COLUMNS,
+            "Column or columns of where it ends.",
+            flag="--destination-column",
+            default="destination",
+        ),
+        Key("trips", "user", TEXT, "Column of user ids, to protect users.", flag="--user-column", default="user"),
+        Key("trips", "time_format", TEXT, "Format of texts, like '%d.%m.%Y %H:%M'. Default: 2026-03-02 07:15:00."),
+        Key("trips", "epoch_unit", _choice(*get_args(EpochUnit)), "Unit of numbers that count from 1970 in UTC."),
+        Key(
+            "trips",
+            "max_zone_distance_km",
+            NUMBER,
+            "Drop trips whose coordinates are farther than this from every zone.",
+            default=1.0,
+        ),
+    )
+}
+
+BY_ARGUMENT = {argument: key for key in KEYS.values() for argument in key.arguments}

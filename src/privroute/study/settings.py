@@ -1,0 +1,221 @@
+"""The values of a study's keys, from a file and from what was given instead, and the parts that they make."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+import tomllib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from privroute.errors import FormatError, GuaranteeError, InputError, arg, named
+from privroute.network.text_files import as_path
+from privroute.study.calendar import Calendar
+from privroute.study.contribution import as_contribution
+from privroute.study.guarantee import Guarantee
+from privroute.study.mechanisms import MECHANISMS
+from privroute.study.schema import BY_ARGUMENT, KEYS, PATH, SECTIONS
+from privroute.study.source import BUILT_IN, Source
+from privroute.study.trip_format import TripFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from privroute.network.demand import Demand
+    from privroute.study.contribution import Contribution
+    from privroute.study.guarantee import Unit
+    from privroute.study.mechanisms import Mechanism
+
+__all__ = ["Settings", "find_key", "spelt_as_key"]
+
+_LARGEST_FILE_BYTES = 2**16
+_LONGEST_LINE = 4096  # dotted keys cost the parser the square of their length
+_NEEDED = {  # by mechanism: what it cannot do without, and why
+    "alpha": "the weight of its regulariser: more of it means less noise and routes that are spread more. Try values "
+    "on public data with privroute plan, and fix one before reading trips",
+    "public_demand": "how far one trip can move the result depends on how much traffic a day may have, and that bound "
+    "must be public",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Values by key, {"guarantee.epsilon": 0.1}, of the right types; whether they fit together is not yet known.
+
+    file : the study file that was read, if any
+    given : keys whose values were given instead of, or beside, those of the file
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    file: Path | None = None
+    given: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Settings:
+        """Read a study file; an unknown section or key, or a wrong type, is refused by its name."""
+        place = as_path(path)
+        values = {}
+        for section, table in _tables(place).items():
+            if section not in SECTIONS:
+                raise FormatError(place, f"[{section[:40]}] is not a section; {_known(section, SECTIONS)}")
+            if not isinstance(table, dict):
+                raise FormatError(place, f"{section} is a value where a section is needed; write [{section}] above it")
+            for name, value in table.items():
+                key = f"{section}.{name}"
+                if key not in KEYS:
+                    names = [known.name for known in KEYS.values() if known.section == section]
+                    raise FormatError(place, f"{section}.{name[:40]} is not a key; {_known(name, names)}")
+                try:
+                    values[key] = KEYS[key].read(value)
+                except InputError as problem:
+                    raise FormatError(place, problem.spelt(spelt_as_key)) from None
+                if KEYS[key].kind is PATH and values[key] != BUILT_IN:
+                    values[key] = os.path.normpath(place.parent / values[key])
+        return cls(values, place)
+
+    def instead(self, given: Mapping[str, object]) -> Settings:
+        """With other values for some keys: texts as on the command line, or values as in a study file."""
+        changed = {find_key(name): value for name, value in given.items()}
+        return Settings(
+            {**self.values, **{key: KEYS[key].take(value) for key, value in changed.items()}},
+            self.file,
+            self.given | set(changed),
+        )
+
+    def get(self, key: str) -> Any:
+        """The value, or the key's default."""
+        return self.values.get(key, KEYS[key].default)
+
+    def calendar(self) -> Calendar:
+        """Days, hours and time zone."""
+        first, last, weekdays, periods, zone, days, minutes = (
+            self.values.get(f"calendar.{name}")
+            for name in ("from", "to", "weekdays", "periods", "time_zone", "days", "period_min")
+        )
+        if periods is not None and minutes is not None:
+            raise InputError(f"{named('period')} says how long it lasts; leave {named('period_min')} out")
+        hours: dict[str, Any] = {"periods": periods or ()} | ({} if minutes is None else {"period_min": minutes})
+        if days is not None and first is None and last is None:
+            return Calendar.from_dict({"days": days, "time_zone": zone} | hours)
+        if first is None or last is None:
+            lacking = "from" if first is None else "to"
+            raise InputError(f"{named(lacking)} is missing; the range of days is public and is not taken from the data")
+        if last < first:
+            raise InputError(f"{named('to')} {last} is before {named('from')} {first}")
+        dated = Calendar.of((periods or ("00:00-24:00",))[0], (first, last), weekdays, zone)
+        if days is not None and days != dated.days:
+            raise InputError(f"{named('days')} is {days:,}, and there are {dated.days:,} from {first} to {last}")
+        return replace(dated, periods=Calendar.from_dict({"days": 1} | hours).periods)
+
+    def contribution(self) -> Contribution | None:
+        """The bounds on users; None where single requests are protected."""
+        unit, most, per_pair = (self.get(f"unit.{name}") for name in ("protect", "max_requests", "max_per_pair"))
+        return as_contribution(unit, most, per_pair, pre_bounded=bool(self.get("unit.pre_bounded")))
+
+    def trip_format(self) -> TripFormat:
+        """Columns and formats of trip files."""
+        return TripFormat(**self._section("trips"))
+
+    def guarantee(self) -> Guarantee | None:
+        """Epsilon and delta; None only for the mechanism that has none."""
+        epsilon, delta = self.get("guarantee.epsilon"), self.get("guarantee.delta")
+        if self.get("mechanism.name") == "none":
+            if epsilon is not None or delta is not None:
+                raise GuaranteeError(
+                    f"{arg('mechanism', 'none')} adds no noise, so it has no {named('epsilon')} and no {named('delta')}"
+                )
+            return None
+        if epsilon is None or delta is None:
+            raise GuaranteeError(
+                f"{named('epsilon')} and {named('delta')} are needed, for instance 0.1 and 1e-6; privroute plan helps "
+                "to choose"
+            )
+        unit: Unit = self.get("unit.protect")
+        return Guarantee(epsilon, delta, unit)
+
+    def source(self) -> Source:
+        """Where the network and the public demand come from."""
+        if "network.source" not in self.values:
+            raise InputError(f"{named('network')} is missing: a TNTP net file, a GMNS folder, or {BUILT_IN} (built in)")
+        values = self._section("network")
+        return Source(values.pop("source"), **values, public_demand=self.values.get("mechanism.public_demand"))
+
+    def check_mechanism(self, *, prior: bool = False) -> None:
+        """Refuse options of another mechanism, and the lack of those that this one needs.
+
+        prior : a public demand will be there without being named
+        """
+        name = self.get("mechanism.name")
+        for key in KEYS.values():
+            if key.owners and key.id in self.values and name not in key.owners:
+                owners = " or ".join(arg("mechanism", owner) for owner in key.owners)
+                raise InputError(f"{named(key.name)} belongs to {owners}; leave it out, or choose that")
+        for option, why in _NEEDED.items():
+            if name in KEYS[f"mechanism.{option}"].owners and f"mechanism.{option}" not in self.values:
+                if option == "public_demand" and (prior or self.values.get("mechanism.beta") is not None):
+                    continue
+                raise GuaranteeError(f"{arg('mechanism', name)} needs {arg(option)}, {why}")
+
+    def mechanism(self, public_demand: Demand | None = None) -> Mechanism:
+        """The mechanism with its options."""
+        self.check_mechanism(prior=public_demand is not None)
+        options = self._section("mechanism")
+        kind = MECHANISMS[options.pop("name", KEYS["mechanism.name"].default)]
+        options.pop("public_demand", None)
+        return kind(**options | ({} if public_demand is None else {"public_demand": public_demand}))
+
+    def _section(self, section: str) -> dict[str, Any]:
+        """The values of a section by name."""
+        return {KEYS[key].name: value for key, value in self.values.items() if KEYS[key].section == section}
+
+
+def find_key(name: str) -> str:
+    """The key of this name, section.key; refused with the nearest one if there is none."""
+    if name in KEYS:
+        return name
+    raise InputError(f"{name[:60]!r} is not a key; {_known(name, KEYS, write='section.key')}")
+
+
+def spelt_as_key(name: str, rest: str) -> str:
+    """Spell an argument in a message as the key of a study file."""
+    if name == "dates":
+        return f"{KEYS['calendar.from'].id} and {KEYS['calendar.to'].id}"
+    if name not in BY_ARGUMENT:
+        return f"{name}{rest}" if name else ""
+    value = rest.removeprefix("=")
+    shown = value.lower() if value in ("True", "False") else value
+    return BY_ARGUMENT[name].id + (f" = {shown}" if shown else "")
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file that is a small text."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise FormatError(path, "is not a regular file; pass a study file")
+        if status.st_size > _LARGEST_FILE_BYTES:
+            raise FormatError(path, f"is {status.st_size:,} bytes; a study file has at most {_LARGEST_FILE_BYTES:,}")
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, FormatError):
+            raise
+        reason = getattr(problem, "strerror", None) or "it is not UTF-8 text"
+        raise FormatError(path, f"cannot be read ({reason}); pass a study file, as privroute init writes it") from None
+    if max(map(len, text.splitlines()), default=0) > _LONGEST_LINE:
+        raise FormatError(path, f"has a line of more than {_LONGEST_LINE:,} characters; it is not a study file")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        reason = "values are nested too deeply"
+    except ValueError as problem:  # of its own, or a number of too many digits
+        reason = str(problem)
+    raise FormatError(path, f"is not a study file in TOML: {reason}")
+
+
+def _known(name: str, known: Mapping[str, Any] | list[str], write: str = "") -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"write {write}, like guarantee.epsilon" if write else f"known: {', '.join(known)}"

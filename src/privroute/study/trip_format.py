@@ -1,0 +1,71 @@
+"""How trip files are laid out: which columns hold what, and how times are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from privroute.errors import HistoryError, named
+from privroute.network.checks import real_number, show
+
+__all__ = ["Columns", "EpochUnit", "TripFormat"]
+
+Columns = str | tuple[str, str]
+EpochUnit = Literal["s", "ms", "us", "ns"]
+
+
+@dataclass(frozen=True, slots=True)
+class TripFormat:
+    """Public: names of columns and formats, never what is in them.
+
+    departure, user : columns of the departure time and of the user's id
+    origin, destination : a column of the zone's label, or the columns of (longitude, latitude): the nearest zone
+    time_format : of texts, in the letters of strptime; epoch_unit : of numbers, counted from 1970 in UTC
+    max_zone_distance_km : coordinates farther than this from every zone belong to no zone
+    """
+
+    departure: str = "departure"
+    origin: Columns = "origin"
+    destination: Columns = "destination"
+    user: str = "user"
+    time_format: str | None = None
+    epoch_unit: EpochUnit | None = None
+    max_zone_distance_km: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("departure", "user"):
+            object.__setattr__(self, name, _column(getattr(self, name), name))
+        for name in ("origin", "destination"):
+            given = getattr(self, name)
+            two = isinstance(given, tuple | list) and len(given) == len(("longitude", "latitude"))
+            column = tuple(_column(part, name) for part in given) if two else _column(given, name)
+            object.__setattr__(self, name, column)
+        distance = real_number(
+            self.max_zone_distance_km,
+            "max_zone_distance_km",
+            HistoryError,
+            lambda number: number > 0,
+            "pass kilometres beyond which no zone is near",
+        )
+        object.__setattr__(self, "max_zone_distance_km", distance)
+
+    def roles(self, *, with_user: bool) -> dict[str, str]:
+        """{role: column}: departure, origin or origin_lon and origin_lat, destination likewise, user_id."""
+        roles = {"departure": self.departure}
+        for role, given in (("origin", self.origin), ("destination", self.destination)):
+            if isinstance(given, str):
+                roles[role] = given
+            else:
+                roles |= {f"{role}_lon": given[0], f"{role}_lat": given[1]}
+        return roles | ({"user_id": self.user} if with_user else {})
+
+    @property
+    def has_coordinates(self) -> bool:
+        """Whether an end of a trip is given as longitude and latitude."""
+        return not (isinstance(self.origin, str) and isinstance(self.destination, str))
+
+
+def _column(given: object, argument: str) -> str:
+    if not isinstance(given, str) or not given.strip() or "\0" in given:
+        raise HistoryError(f"{named(argument)} is {show(given)}; pass the name of a column")
+    return given.strip()

@@ -1,0 +1,55 @@
+"""Errors know the arguments they speak of, and every surface spells them its own way."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+import privroute as pr
+from privroute.errors import FormatError, InputError, MissingExtraError, arg, in_python, named
+from privroute.study.settings import spelt_as_key
+
+
+def test_in_python_an_argument_is_written_as_in_a_call() -> None:
+    problem = InputError(
+        f"{named('tz')} is 'Nowhere'; pass {arg('tz')}, {arg('unit', 'user')} or {arg('pre_bounded', value=True)}"
+        + in_python(" (see help(read_trips))")
+    )
+    text = "tz is 'Nowhere'; pass tz=, unit=\"user\" or pre_bounded=True (see help(read_trips))"
+    assert str(problem) == text
+    assert problem.args == (text,)
+    assert repr(problem) == f"InputError({text!r})"
+
+
+def test_in_a_study_file_an_argument_is_a_key() -> None:
+    problem = InputError(
+        f"{named('tz')}: pass {arg('unit', 'user')}, {arg('pre_bounded', value=True)}, {arg('dates')} or "
+        f"{arg('zones')}" + in_python(", in Python")
+    )
+    assert problem.spelt(spelt_as_key) == (
+        'calendar.time_zone: pass unit.protect = "user", unit.pre_bounded = true, calendar.from and calendar.to or '
+        "zones="
+    )
+
+
+@pytest.mark.parametrize("text", ["", "no argument", "\x02", "\x02tz\x03", "\x1f", "a\x02b\x1fc", "%s {0} \\1"])
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert str(InputError(text)) == text
+    assert InputError(text).spelt(lambda _name, _rest: "changed") == text
+
+
+def test_every_error_of_the_package_can_be_spelt() -> None:
+    assert FormatError("a.toml", f"{named('tz')} is wrong", line=3).spelt(spelt_as_key) == (
+        "a.toml, line 3: calendar.time_zone is wrong"
+    )
+    assert "pip install" in MissingExtraError("duckdb", "trips", "this").spelt(spelt_as_key)
+    assert str(pr.PrivrouteError()) == ""
+
+
+def test_copies_of_an_error_say_the_same() -> None:
+    problem = InputError(f"{named('tz')} is wrong")
+    for same in (pickle.loads(pickle.dumps(problem)), copy.deepcopy(problem)):  # noqa: S301 - our own
+        assert str(same) == "tz is wrong"
+        assert same.spelt(spelt_as_key) == "calendar.time_zone is wrong"
