@@ -17,7 +17,7 @@ import numpy as np
 import privroute as pr
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline
-from privroute.experiments.prepared import Prepared
+from privroute.experiments.repeated_draws import RepeatedDraws
 from privroute.mechanism.learn import learn_with_noise
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def levels_of(
     network: pr.Network, history: pr.DemandHistory, baseline: Baseline, options: pr.Minimiser, seeds: range
 ) -> dict[tuple[float, float], float]:
     """Median percent at each level; the optimum itself is solved once, since only the noise differs."""
-    prepared = Prepared(network, history, options, pr.Guarantee(*LEVELS[0]))
+    prepared = RepeatedDraws(network, history, options, pr.Guarantee(*LEVELS[0]))
     rows = {}
     for level in LEVELS:
         policies = (prepared.policy(pr.Guarantee(*level), seed) for seed in seeds)

@@ -11,7 +11,7 @@ from tests.experiments.conftest import Quick
 import privroute as pr
 from privroute.evaluate.suboptimality import Baseline
 from privroute.experiments.algorithm_1 import after_noise, as_printed, regularisation_gap
-from privroute.experiments.cases import cases, measure
+from privroute.experiments.comparison import cases, measure
 from privroute.experiments.result import Options
 from privroute.experiments.settings import (
     ALPHA,

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 import privroute as pr
-from privroute.serve.picture import Picture
+from privroute.serve.page_content import Picture
 from privroute.serve.report import report_html
 
 

@@ -12,7 +12,7 @@ __all__ = ["check_release_folder", "make_folder"]
 
 def check_release_folder(place: Path, *, overwrite: bool) -> None:
     """Refuse a folder in which a release cannot be written, in the words of the command line."""
-    from privroute.release.place import only_a_release  # noqa: PLC0415 - readers and writers
+    from privroute.release.folder import only_a_release  # noqa: PLC0415 - readers and writers
 
     try:
         odd = place.is_symlink() or (place.exists() and not place.is_dir())

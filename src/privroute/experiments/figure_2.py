@@ -9,7 +9,7 @@ import numpy as np
 from privroute.evaluate.suboptimality import free_flow_policy
 from privroute.experiments.algorithm_1 import after_noise, as_printed, certified, regularisation_gap
 from privroute.experiments.drawing import BLACK, GREY, draw_curves, finish, new_figure
-from privroute.experiments.prepared import Prepared
+from privroute.experiments.repeated_draws import RepeatedDraws
 from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result
 from privroute.experiments.settings import (
     ALPHA,
@@ -94,7 +94,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         curves.append(Curve.of(_STEPS, f"α = {alpha:g}", 1 / betas, percent))
         curves.append(Curve.of("floor", f"α = {alpha:g}", [1 / BETA, 1 / betas[0]], [gaps[2 * alpha]] * 2))
     near = ends[_CONJECTURED_ALPHA][0]
-    counts = Prepared(hourly.network, true_days.history, Counts(), _GUARANTEE)
+    counts = RepeatedDraws(hourly.network, true_days.history, Counts(), _GUARANTEE)
     default = true_days.baseline.percent(counts.policy(_GUARANTEE, options.seed))
     tell(progress, FIGURE_2.title, 1.0)
     number = DAYS[-1]

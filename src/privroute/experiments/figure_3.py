@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privroute.experiments.algorithm_1 import as_printed, certified, regularisation_gap
 from privroute.experiments.drawing import draw_curves, finish, look, new_figure
-from privroute.experiments.prepared import Prepared
+from privroute.experiments.repeated_draws import RepeatedDraws
 from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result
 from privroute.experiments.settings import (
     ALPHA,
@@ -84,7 +84,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
             curves.append(Curve.of(f"{case.panel}: {setting}", case.label, range(DAYS[-1] + 1), descent.percent))
         letter[case.label], longer[case.label] = (descents[setting].percent[-1] for setting in (LETTER, _LONGER))
         gained[case.label] = descents[LETTER].percent[0] - letter[case.label]
-        counts = Prepared(true_days.network, true_days.history, Counts(), _GUARANTEE)
+        counts = RepeatedDraws(true_days.network, true_days.history, Counts(), _GUARANTEE)
         default[case.label] = true_days.baseline.percent(counts.policy(_GUARANTEE, options.seed))
         if not (options.quick and case.alpha < ALPHA):
             gaps[case.label] = regularisation_gap(days.baseline, 2 * case.alpha)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privroute.errors import InputError
-from privroute.experiments.against import AGAINST_DAYS, AGAINST_EPSILON
 from privroute.experiments.constants import CONSTANTS
 from privroute.experiments.figure_1 import FIGURE_1
 from privroute.experiments.figure_2 import FIGURE_2
 from privroute.experiments.figure_3 import FIGURE_3
+from privroute.experiments.suboptimality_curves import AGAINST_DAYS, AGAINST_EPSILON
 from privroute.experiments.table_1 import TABLE_1
 from privroute.experiments.table_2 import TABLE_2
 from privroute.experiments.theorem_1 import THEOREM_1

@@ -9,7 +9,7 @@ import numpy as np
 
 from privroute.experiments.algorithm_1 import after_noise, as_printed
 from privroute.experiments.drawing import BLACK, GREY, draw_curves, finish, look, new_figure
-from privroute.experiments.prepared import Prepared
+from privroute.experiments.repeated_draws import RepeatedDraws
 from privroute.experiments.result import Claim, Curve, Experiment, Options, Reported, Result
 from privroute.experiments.settings import (
     ALPHA,
@@ -95,7 +95,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         COUNTS: Counts(),
     }
     for position, (name, mechanism) in enumerate(mechanisms.items()):
-        prepared = Prepared(true_days.network, true_days.history, mechanism, any_level)
+        prepared = RepeatedDraws(true_days.network, true_days.history, mechanism, any_level)
         if isinstance(mechanism, Counts):
             before = true_days.baseline.percent(
                 solve_optimum(true_days.network, true_days.history.mean, gap=1e-11).policy

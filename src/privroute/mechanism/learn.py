@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from privroute.progress import Progress
     from privroute.study.mechanisms import Mechanism
 
-__all__ = ["Announcement", "Drawn", "certify", "learn", "learn_with_noise", "warn_of_large_delta"]
+__all__ = ["Announcement", "NoisyAnswer", "certify", "learn", "learn_with_noise", "warn_of_large_delta"]
 
 _DRAWN_AT_ONCE = 2**16
 
@@ -103,7 +103,7 @@ def _study(network: object, history: DemandHistory, guarantee: object, mechanism
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class NoisyAnswer:
     """Noisy integers, and what was certified and charged before they were drawn."""
 
     certificate: Certificate
@@ -147,7 +147,7 @@ class Announcement:
         made = implementation(study.mechanism).publish(study, self.promise, drawn.noisy, progress)
         return Release(made.policy, drawn.certificate, made.demand, made.noisy_counts, drawn.on_saved)
 
-    def draw(self, history: DemandHistory, *, progress: Progress | None = None) -> Drawn:
+    def draw(self, history: DemandHistory, *, progress: Progress | None = None) -> NoisyAnswer:
         """The private phase: promise, charge, query, noise, in this order."""
         check_progress(progress)
         self._check(history)
@@ -159,7 +159,7 @@ class Announcement:
             charge, certificate = charge_release(self.ledger, self.study, certificate)
             on_saved = partial(note_written, self.ledger, charge.entry)
         exact = implementation(self.study.mechanism).query(self.study, history, progress)
-        return Drawn(certificate, on_saved, _with_noise(exact, promise.integer_scale, self._noise, progress))
+        return NoisyAnswer(certificate, on_saved, _with_noise(exact, promise.integer_scale, self._noise, progress))
 
     def _check(self, history: DemandHistory) -> None:
         if type(history) is not DemandHistory:

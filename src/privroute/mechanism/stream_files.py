@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from privroute.errors import ReleaseError, StreamError
 from privroute.release.certificate import check_budget
-from privroute.release.place import flush
+from privroute.release.folder import flush
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

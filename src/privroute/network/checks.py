@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MINUTES_OF_DAY",
-    "Remade",
+    "RebuiltOnCopy",
     "as_array",
     "as_number",
     "check_each",
@@ -48,7 +48,7 @@ _LONGEST_SHOWN = 60
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
-class Remade:
+class RebuiltOnCopy:
     """Base of frozen dataclasses whose copies and pickles are made by `__init__`, so checked and read-only again.
 
     Every field but those with init=False has the name of an argument of `__init__`. Without this, pickle and

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import DemandError
-from privroute.network.checks import Remade, as_number, check_type, number_array, real_number
+from privroute.network.checks import RebuiltOnCopy, as_number, check_type, number_array, real_number
 from privroute.network.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["Demand"]
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class Demand(Remade):
+class Demand(RebuiltOnCopy):
     """A rate for each pair: Λ_w vehicles per minute that the network has to carry.
 
     pairs : the pairs w

@@ -14,7 +14,7 @@ import numpy as np
 
 from privroute.errors import NetworkError
 from privroute.network.checks import (
-    Remade,
+    RebuiltOnCopy,
     check_each,
     freeze,
     index_array,
@@ -50,7 +50,7 @@ class _Part(NamedTuple):
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Latency(Remade):
+class Latency(RebuiltOnCopy):
     """Latency curves of all links.
 
     free_flow_min : (links,) minutes on the empty link, ≥ 0

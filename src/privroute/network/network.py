@@ -11,7 +11,7 @@ import numpy as np
 
 from privroute.errors import NetworkError
 from privroute.network.checks import (
-    Remade,
+    RebuiltOnCopy,
     as_array,
     check_type,
     freeze,
@@ -36,7 +36,7 @@ _EXAMPLES = 5
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Network(Remade):
+class Network(RebuiltOnCopy):
     """A directed network with latency functions, and the zones between which trips are made.
 
     tail, head : (links,) int32, 0-based node indices; parallel links are allowed, self-loops are not

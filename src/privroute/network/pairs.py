@@ -9,7 +9,7 @@ import numpy as np
 
 from privroute import _core
 from privroute.errors import DemandError, arg
-from privroute.network.checks import Remade, check_type, freeze, index_array, one_of
+from privroute.network.checks import RebuiltOnCopy, check_type, freeze, index_array, one_of
 from privroute.network.network import Network
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MOST_PAIRS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class Pairs(Remade):
+class Pairs(RebuiltOnCopy):
     """Ordered pairs of different nodes, each once, as 0-based node indices.
 
     origin, destination : (pairs,) int32

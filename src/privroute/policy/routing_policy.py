@@ -9,7 +9,7 @@ import numpy as np
 
 from privroute import _core
 from privroute.errors import DemandError, PolicyError
-from privroute.network.checks import Remade, freeze
+from privroute.network.checks import RebuiltOnCopy, freeze
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 
@@ -70,7 +70,7 @@ class PolicySummary:
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class RoutingPolicy(Remade):
+class RoutingPolicy(RebuiltOnCopy):
     """For every pair w a distribution over simple paths, and with it a unit flow x_w.
 
     pair_start : (pairs + 1,) int64, pair w has the paths pair_start[w] to pair_start[w + 1]

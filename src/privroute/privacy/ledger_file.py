@@ -26,7 +26,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import LedgerError
-from privroute.release.place import flush
+from privroute.release.folder import flush
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from privroute.errors import ReleaseError
 from privroute.network.curve_columns import CURVE_COLUMN, values_by_column
 from privroute.network.curves import CURVES
-from privroute.release.place import (
+from privroute.release.folder import (
     DEMAND,
     LINKS,
     MANIFEST,

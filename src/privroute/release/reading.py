@@ -28,7 +28,7 @@ from privroute.network.text_files import read_bytes
 from privroute.policy.routing_policy import RoutingPolicy
 from privroute.release.certificate import Certificate
 from privroute.release.files import FORMAT
-from privroute.release.place import DEMAND, LINKS, MANIFEST, NODES, ROUTES
+from privroute.release.folder import DEMAND, LINKS, MANIFEST, NODES, ROUTES
 
 if TYPE_CHECKING:
     import os

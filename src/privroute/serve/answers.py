@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privroute.serve.ordered import ordered_paths
+from privroute.serve.route_order import ordered_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,8 +23,8 @@ from privroute.network.geojson import feature_collection
 from privroute.network.gmns import write_gmns
 from privroute.network.text_files import as_path, flush_to_disk, write_whole
 from privroute.progress import check_progress, tell
-from privroute.serve.ordered import ordered_paths
-from privroute.serve.picture import Picture
+from privroute.serve.page_content import Picture
+from privroute.serve.route_order import ordered_paths
 
 if TYPE_CHECKING:
     import io

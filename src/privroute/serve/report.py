@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from privroute.serve.ordered import ordered_paths
+from privroute.serve.page_content import Picture
 from privroute.serve.page_files import page_text
-from privroute.serve.picture import Picture
+from privroute.serve.route_order import ordered_paths
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

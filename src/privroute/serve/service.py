@@ -15,9 +15,9 @@ from privroute.network.geojson import feature_collection
 from privroute.release.explanation import explain
 from privroute.serve.answers import RouteTexts
 from privroute.serve.caching import JSON, Document, InTurn, Plain, Tagged, release_id
+from privroute.serve.page_content import Picture
 from privroute.serve.page_files import PAGE_FILES, page_text
 from privroute.serve.pair_index import PairIndex, whole
-from privroute.serve.picture import Picture
 from privroute.serve.schemas import LARGEST_SEED
 
 if TYPE_CHECKING:

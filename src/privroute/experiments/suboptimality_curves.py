@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.experiments.cases import ANAHEIM_LEFT_OUT, NO_NOISE, Case, cases, measure, without_noise
+from privroute.experiments.comparison import ANAHEIM_LEFT_OUT, NO_NOISE, Case, cases, measure, without_noise
 from privroute.experiments.drawing import BLACK, GREY, draw_curves, finish, new_figure
 from privroute.experiments.result import Claim, Curve, Experiment, Options, Result
 from privroute.experiments.settings import CERTIFIED, COUNTS, DAILY, LETTER, MINIMISER

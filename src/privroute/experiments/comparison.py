@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privroute.errors import InputError
 from privroute.evaluate.suboptimality import Baseline, policies_without_data
-from privroute.experiments.prepared import Prepared
+from privroute.experiments.repeated_draws import RepeatedDraws
 from privroute.experiments.settings import (
     ALPHA,
     BETA,
@@ -119,7 +119,7 @@ def measure(
     """Percent above the optimum of the generating demand: one list over seeds for each guarantee."""
     baseline, longest = case.histories[mechanism]
     levels = list(guarantees)
-    prepared = Prepared(baseline.network, first_days(longest, days), case.mechanisms[mechanism], levels[0])
+    prepared = RepeatedDraws(baseline.network, first_days(longest, days), case.mechanisms[mechanism], levels[0])
     draws = list(seeds)
     return [[baseline.percent(prepared.policy(level, seed)) for seed in draws] for level in levels]
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from privroute.study.guarantee import Guarantee
     from privroute.study.mechanisms import Mechanism
 
-__all__ = ["Prepared"]
+__all__ = ["RepeatedDraws"]
 
 
-class Prepared:
+class RepeatedDraws:
     """A mechanism and a history."""
 
     def __init__(
