@@ -137,6 +137,13 @@ def test_a_dry_run_counts_and_neither_charges_nor_releases(trips: str, tmp_path:
     assert MARK not in good.out + good.err + wrong.out + wrong.err
 
 
+def test_a_dry_run_of_a_stream_leaves_its_folder_alone(trips: str, tmp_path: Path) -> None:
+    daily = ("--mechanism", "daily", "--set", "mechanism.window=30", "--stream", tmp_path / "days")
+    done = run(*BASE, *PROMISE, *PERIOD, "--trips", trips, *COLUMNS, *daily, "--dry-run")
+    assert done.code == 0, done.err
+    assert not (tmp_path / "days").exists()
+
+
 def test_without_a_dry_run_a_folder_is_needed(trips: str) -> None:
     assert "--out is missing" in refused(*BASE, *PROMISE, *PERIOD, "--trips", trips, *COLUMNS)
 

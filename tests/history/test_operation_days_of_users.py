@@ -57,7 +57,7 @@ def test_a_user_day_is_a_night_of_the_wall_clock_of_its_time_zone(tmp_path: Path
 
 
 @pytest.mark.parametrize("per_pair", [None, 2])
-def test_a_set_that_was_kept_once_is_bounded_all_the_same(tmp_path: Path, per_pair: int | None) -> None:
+def test_a_pre_bounded_set_is_bounded_all_the_same(tmp_path: Path, per_pair: int | None) -> None:
     """The sensitivity rests on the bound, so it is enforced whatever the caller asserts of the files."""
     loud = [night("loud", day, minute, EVENING) for day in (2, 3, 4) for minute in range(9)]
     quiet = [night("quiet", 2, 0, EVENING, "2,1"), night("quiet", 3, 0, AFTER_MIDNIGHT, "2,1")]

@@ -217,7 +217,7 @@ def test_the_noise_grows_with_the_bounds(tmp_path: Path) -> None:
     assert scales[1] / scales[0] == pytest.approx(2.0, rel=1e-6)
 
 
-def test_only_whoever_vouches_for_it_reads_a_set_that_was_kept_once(tmp_path: Path) -> None:
+def test_only_a_caller_who_asserts_it_reads_a_pre_bounded_set(tmp_path: Path) -> None:
     path = write_csv(tmp_path, row("u", ("1", "2"), "2026-03-27", 1))
     for vouched in (False, True):
         history, _ = read(path, unit="user", max_requests=3, pre_bounded=vouched)

@@ -110,7 +110,7 @@ def learn(
     chosen = pr.Study.of(settings, promised=promised)
     with said_already(LargeDeltaWarning):  # refused here, while nothing private is open
         noisy_days = None if stream is None or dry_run else _stream(stream, chosen, account)
-        announced = Announcement(chosen, ledger=account) if promised and noisy_days is None else None
+        announced = Announcement(chosen, ledger=account) if promised and stream is None else None
     line(f"{chosen.network}, {number_of(len(chosen.pairs), 'pair')}: {chosen.calendar}")
     reports: list[TripRows] = []  # said when the bar is gone
     with bar() as progress:

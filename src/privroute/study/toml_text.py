@@ -44,7 +44,7 @@ def _line(key: Key, values: Mapping[str, Any]) -> str:
 
 
 def _comment(words: str) -> list[str]:
-    return [f"# {line}" for line in textwrap.wrap(words, _WIDTH)]
+    return [f"# {line}" for line in textwrap.wrap(words, _WIDTH, break_on_hyphens=False)]
 
 
 def _value(value: Any) -> str:
