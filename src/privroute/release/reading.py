@@ -130,8 +130,9 @@ def _manifest(place: Path) -> dict[str, Any]:
         raise ReleaseError(f"{place} is not a release: {problem}") from None
     except (ValueError, RecursionError):
         raise ReleaseError(f"{path} is damaged: it is not JSON") from None
-    if not isinstance(found, dict) or type(found.get("format")) is not int or found["format"] != FORMAT:
-        raise ReleaseError(f"{path} is not of format {FORMAT}; read it with the version that wrote it")
+    number = found.get("format") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or type(number) is not int or number != FORMAT:
+        raise ReleaseError(f"{path} is not of a format that this privroute reads: {_why_not(number)}")
     parts = {"certificate": dict, "network": dict, "sha256": dict}
     for name, kind in parts.items():
         if not isinstance(found.get(name), kind):
@@ -143,6 +144,14 @@ def _manifest(place: Path) -> dict[str, Any]:
     if not needed <= listed <= needed | {DEMAND}:
         raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
     return found
+
+
+def _why_not(number: object) -> str:
+    if number == 1 and type(number) is int:
+        return "format 1 was never published; make the release again"
+    if type(number) is int and number > FORMAT:
+        return f"a newer privroute wrote it; this one reads format {FORMAT}"
+    return "its format is missing"
 
 
 def _read_table(place: Path, name: str, digest: object) -> pa.Table:

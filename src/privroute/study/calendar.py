@@ -200,11 +200,10 @@ class Calendar:
         values: dict[str, Any] = {"days": self.days}
         if self.dates is not None:
             values |= {"from": self.dates[0].isoformat(), "to": self.dates[-1].isoformat()}
-            every = self.days == self.span
             regular = [day for day in days_between((self.dates[0], self.dates[-1])) if day.weekday() in self.weekdays]
             if tuple(regular) != self.dates:
                 values["dates"] = [day.isoformat() for day in self.dates]
-            elif not every:
+            elif self.weekdays != _EVERY_DAY:
                 values["weekdays"] = ",".join(NAMES[day] for day in self.weekdays)
         if period.begins is None or str(Period.of(str(period))) != str(period) or Period.of(str(period)) != period:
             values["period_min"] = period.minutes

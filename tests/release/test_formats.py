@@ -1,0 +1,44 @@
+"""Every release format that was ever published is read: one folder of each is kept here. docs/release-format.md"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import privroute as pr
+from privroute.errors import ReleaseError
+from privroute.release.files import FORMAT
+
+KEPT = Path(__file__).parent / "formats"
+
+
+def test_a_folder_of_each_format_is_kept() -> None:
+    assert sorted(int(folder.name) for folder in KEPT.iterdir()) == list(range(2, FORMAT + 1))
+
+
+@pytest.mark.parametrize("folder", sorted(KEPT.iterdir()), ids=lambda folder: f"format {folder.name}")
+def test_a_kept_release_reads_as_when_it_was_written(folder: Path) -> None:
+    release = pr.load_release(folder)
+    certificate = release.certificate
+    assert certificate.private
+    assert (certificate.epsilon, certificate.delta, certificate.unit) == (1.0, 1e-6, "request")
+    assert f"{certificate.calendar}" == "mon-fri, 2026-03-02 to 2026-03-06 (5 days), 07:00-08:00, Europe/Berlin"
+    assert certificate.expansion == 2.0
+    assert release.network.node_labels == ("a", 2, 3, "d")
+    for route in release.policy.routes("a", "d"):
+        assert route.nodes[0] == "a"
+        assert route.nodes[-1] == "d"
+    assert release.demand is not None
+    assert release.demand.total_per_min > 0
+
+
+@pytest.mark.parametrize(("number", "message"), [(1, "was never published"), (FORMAT + 1, "newer privroute")])
+def test_other_formats_are_refused_with_a_sentence(tmp_path: Path, number: int, message: str) -> None:
+    shutil.copytree(KEPT / f"{FORMAT}", tmp_path / "release")
+    manifest = tmp_path / "release" / "release.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": number}))
+    with pytest.raises(ReleaseError, match=message):
+        pr.load_release(tmp_path / "release")
