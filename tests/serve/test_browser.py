@@ -75,6 +75,7 @@ def test_the_page_loads_with_the_network_coloured_by_expected_load(
 ) -> None:
     opened(page, address)
     assert "24 zones" in page.locator("#facts").inner_text()
+    assert "(4 days), 60 minutes of each day" in page.locator("#hours").inner_text()
     assert "552 pairs" in page.locator("#facts").inner_text()
     expect(page.locator("#legend")).to_contain_text("Expected volume / capacity")
     assert release.demand

@@ -36,6 +36,7 @@ def inspect(
         return
     line(f"Release {release}", style="bold")
     say(words.verdict, style="bold green" if certificate.private else "bold white on red")
+    say(f"For {certificate.calendar}.")
     sections = {
         "What is protected": words.protected,
         "From whom": words.from_whom,

@@ -97,6 +97,7 @@ class Picture:
             "routes": int(np.count_nonzero(policy.probability)),
             "vehicles_per_h": None if demand is None else round(demand.total_per_min * _MIN_PER_H, 1),
             "example": [exact_label(label) for label in self.example_labels()],
+            "hours": f"{certificate.calendar}",
             "certificate": certificate.as_dict(),
             "words": explain(certificate).as_dict(),
         }

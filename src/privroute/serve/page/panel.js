@@ -55,6 +55,7 @@ privroute.showStart = (sheet, drawing, choose) => {
   ];
   sheet.replaceChildren(
     element("h2", {}, "Where to?"),
+    element("p", { id: "hours" }, `For ${drawing.hours}.`),
     element("p", { class: "soft" },
       "Choose two zones on the map, or type their labels. The policy spreads the trips of a pair over routes so that everybody together loses as little time as possible."),
     ...(drawing.pairs
