@@ -51,7 +51,7 @@ def test_files_of_trips_become_a_private_release(trips: str, tmp_path: Path) -> 
     place = ("--diagnostics", tmp_path / "private.json", "--out", tmp_path / "out")
     done = run(*BASE, *PROMISE, *PERIOD, "--trips", trips, *COLUMNS, "--weekdays", "mon-fri", *place)
     assert done.code == 0, done.err
-    assert "mon-fri, 2026-03-02 to 2026-03-13 (10 days), 07:00-08:00, local time of the data" in done.out
+    assert "mon-fri, 2026-03-02 to 2026-03-15 (10 days), 07:00-08:00, local time of the data" in done.out
     said = [line for line in done.out.splitlines() if "rows counted" in line]
     assert len(said) == 1
     assert said[0].startswith("PRIVATE, do not publish")

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from tests.network.curve_cases import Quadratic
 from tests.policy.strategies import unit_flows
+from tests.release.certificates import for_policy
 
 import privroute as pr
 from privroute.errors import LargeDeltaWarning, ReleaseError
@@ -51,7 +52,7 @@ def test_a_release_reads_back_the_same(tmp_path: Path) -> None:
 def test_any_network_and_policy_survive(case: Any) -> None:
     network, pairs, flows = case
     policy = pr.decompose(network, pairs, flows)
-    release = Release(policy, RELEASE.certificate)
+    release = Release(policy, for_policy(RELEASE.certificate, policy))
     with tempfile.TemporaryDirectory() as folder:
         release.save(Path(folder) / "out")
         read = pr.load_release(Path(folder) / "out")
@@ -66,7 +67,7 @@ def test_links_that_differ_in_curve_survive(tmp_path: Path, monkeypatch: pytest.
     latency = pr.Latency.by_link([1.0, 2.0, 3.0], 1.0, ["bpr", "quadratic", "bpr"], rows)
     network = pr.Network([0, 0, 1], [1, 1, 0], latency, ["a", "b"])
     policy = pr.RoutingPolicy(network, pr.Pairs([0], [1]), [0, 2], [0, 1, 2], [0, 1], [0.5, 0.5])
-    Release(policy, RELEASE.certificate).save(tmp_path / "out")
+    Release(policy, for_policy(RELEASE.certificate, policy)).save(tmp_path / "out")
     assert pr.load_release(tmp_path / "out").policy == policy
     table = pq.read_table(tmp_path / "out" / "links.parquet").to_pydict()
     assert table["vdf_type"] == ["bpr", "quadratic", "bpr"]
@@ -285,7 +286,7 @@ def in_study(part: str | None, *, private: bool = True, **changes: Any) -> Any:
         (in_certificate(broken_assumptions=["bounded demand"]), "calls itself private"),
         (in_certificate(broken_assumptions="none"), "broken_assumptions is not a list of texts"),
         (in_certificate(broken_assumptions=[1]), "broken_assumptions is not a list of texts"),
-        (in_study("mechanism", options={"constants": "paper"}), "calls itself private"),
+        (in_study("mechanism", options={"constants": "paper"}), "other options than constants"),
         (in_study("guarantee", epsilon="small"), "epsilon is a str"),
         (in_certificate(epsilon=0.5), "epsilon contradicts its study"),
         (in_certificate(epsilon=True), "epsilon contradicts its study"),
@@ -316,10 +317,18 @@ def in_study(part: str | None, *, private: bool = True, **changes: Any) -> Any:
         (in_study("calendar", time_zone=5), "time_zone is 5"),
         (in_study(None, expansion=10**400), "expansion is"),
         (in_study(None, expansion=float("inf")), "expansion is"),
-        (in_study(None, bounds={}), "unusable bounds"),
-        (in_study("mechanism", name="none"), "calls itself private"),
-        (in_study("mechanism", name=5), "unusable mechanism"),
-        (in_study("mechanism", options=[]), "unusable mechanism"),
+        (in_study(None, bounds={}), "bounds are not complete"),
+        (in_study("mechanism", name="none"), "other options than gap, bins"),
+        (in_study("mechanism", name=5), "mechanism 5 is not known"),
+        (in_study("mechanism", options=[]), "not a name with options"),
+        (in_study("mechanism", name="magic"), "mechanism 'magic' is not known"),
+        (in_study("mechanism", options={"gap": "x", "bins": 20, "smallest_bin": 200}), "gap is 'x'"),
+        (in_study(None, pairs=-5), "not sizes"),
+        (in_study("network", nodes=3), "another network or other pairs"),
+        (in_study("network", extra=1), "not sizes"),
+        (in_certificate(versions={"privroute": 1}), "an object of texts"),
+        (in_certificate(sensitivity=0.001, noise_scale=0.004530877117067576), "smaller than one request moves"),
+        (in_study("guarantee", epsilon=10**400), "not usable"),
         (in_certificate(rho=None), "calls itself private"),
         (in_certificate(sensitivity=None), "calls itself private"),
         (in_certificate(noise_scale=None), "calls itself private"),

@@ -27,6 +27,7 @@ _ASKED = {
     "guarantee.epsilon": "Epsilon, how much may be revealed about one unit (0.1 is strong)",
     "guarantee.delta": "Delta, a small probability",
 }
+_ANY_WEEK = {"calendar.from": "2026-01-05", "calendar.to": "2026-01-11"}
 _SUGGESTED = {"unit.protect": "request", "guarantee.epsilon": "0.1", "guarantee.delta": "1e-6"}
 
 
@@ -87,8 +88,12 @@ def _check(settings: "Settings", asked: str | None = None) -> None:
     """Refuse what cannot be part of any study, as far as it is there; `asked`: only what an answer may have spoilt."""
     values = settings.values
     section = None if asked is None else KEYS[asked].section
-    if section in (None, "calendar") and ("calendar.days" in values or {"calendar.from", "calendar.to"} <= set(values)):
-        settings.calendar()
+    if section in (None, "calendar"):
+        ends = {"calendar.from", "calendar.to"} & set(values)
+        if "calendar.days" in values or len(ends) == len(_ANY_WEEK):
+            settings.calendar()
+        elif not ends:  # hours, weekdays and time zone can be checked without dates
+            settings.instead(_ANY_WEEK).calendar()
     if asked != "unit.protect":  # the bounds are asked for next
         settings.contribution()
     if section in (None, "guarantee") and any(key in values for key in ("guarantee.epsilon", "guarantee.delta")):

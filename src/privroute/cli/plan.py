@@ -69,7 +69,7 @@ def plan(
     settings = settings_of(study, given, assigned)
     if not {"calendar.days", "calendar.from", "calendar.to"} & set(settings.values):
         raise InputError(f"{named('days')} is missing: how many days of data there will be")
-    calendar, source = settings.calendar(), settings.source()
+    calendar, source, kept = settings.calendar(), settings.source(), settings.contribution()
     if settings.get("mechanism.name") == "none":
         raise InputError(f"{arg('mechanism', 'none')} is part of every plan; choose one that is private")
     settings.check_mechanism(prior=True)
@@ -91,6 +91,7 @@ def plan(
             period_min=calendar.period.minutes,
             expansion=settings.get("data.expansion"),
             delta=settings.values.get("guarantee.delta", 1e-6),
+            contribution=kept,
             epsilons=wanted,
             mechanism=mechanism,
             draws=draws,
@@ -98,7 +99,7 @@ def plan(
             prior_is_gravity=zone_sizes is not None,
             progress=progress,
         )
-    _show(found, roads)
+    _show(found, roads, kept)
     if out is not None:
         for path in write_plan(found, out):
             line(f"Written: {path}")
@@ -119,8 +120,13 @@ def _gravity(roads: pr.Network, zone_sizes: Path, trips_per_hour: float, on_unre
     return pr.gravity_demand(roads, pairs, sends, receives, total_per_min=trips_per_hour / 60)
 
 
-def _show(found: "Plan", roads: pr.Network) -> None:
+def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None") -> None:
     line(f"{roads}")
+    if kept is not None:
+        say(
+            f"Noise for each {kept.unit} with at most {kept.max_requests:,} trips, {kept.max_per_pair:,} of them for "
+            "one pair. Trips that these bounds leave out are not simulated: expect more than the table says."
+        )
     say(
         f"{found.days:,} days of {found.period_min:g} minutes, about {found.expected_trips:,.0f} trips in the data by "
         "the public prior. Everything here is simulated from it; no trip was read."

@@ -4,13 +4,14 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privroute.errors import InputError
-from privroute.study.schema import KEYS, YES_NO, Key
+from privroute.study.schema import KEYS, PERIODS, YES_NO, Key
 
 if TYPE_CHECKING:
     from privroute.study.settings import Settings
@@ -79,7 +80,7 @@ def _annotation(key: Key) -> Any:
     if key.kind is YES_NO:
         return Annotated[bool, typer.Option(key.flag, help=text, rich_help_panel=panel, show_default=False)]
     return Annotated[
-        str | None,
+        list[str] | None if key.kind is PERIODS else str | None,
         typer.Option(key.flag, metavar=key.kind.metavar, help=text + default, rich_help_panel=panel),
     ]
 
@@ -94,7 +95,13 @@ def settings_of(study: Path | None, given: Mapping[str, object], assigned: list[
         key, equals, value = assignment.partition("=")
         if not equals:
             raise InputError(f"--set {assignment[:60]!r} has no value; write it like guarantee.epsilon=0.5")
-        settings = settings.instead({key.strip(): value.strip()})
+        settings = _changed(settings, {key.strip(): value.strip()})
+    return _changed(settings, given)
+
+
+def _changed(settings: "Settings", given: Mapping[str, object]) -> "Settings":
+    """With other values; an error about one of them is not one about the study file."""
+    SETTINGS.set(replace(settings, given=settings.given | set(given)))
     settings = settings.instead(given)
     SETTINGS.set(settings)
     return settings

@@ -8,7 +8,7 @@ noise; the row without noise shows the first alone.
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from privroute.errors import InputError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline, Comparison, policies_without_data
+from privroute.history.demand_history import DemandHistory
 from privroute.history.simulate import simulate_days
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.registry import implementation
@@ -31,9 +32,9 @@ from privroute.study.study import Study
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privroute.history.demand_history import DemandHistory
     from privroute.network.network import Network
     from privroute.progress import Progress
+    from privroute.study.contribution import Contribution
     from privroute.study.mechanisms import Mechanism
 
 __all__ = ["DEFAULT_EPSILONS", "Plan", "PlanRow", "plan"]
@@ -151,6 +152,7 @@ def plan(
     period_min: float = 60.0,
     expansion: float = 1.0,
     delta: float = 1e-6,
+    contribution: Contribution | None = None,
     epsilons: Sequence[float] = DEFAULT_EPSILONS,
     mechanism: str | Mechanism = "counts",
     draws: int = 5,
@@ -162,6 +164,8 @@ def plan(
 
     prior : public demand, the whole traffic
     days, period_min, expansion : the public frame of the data to come
+    contribution : the bounds on users, for a guarantee about users or users' days. The noise is that of these bounds;
+        trips that they would leave out are not simulated
     draws : simulated histories, each with its own noise; the same for every epsilon, so that rows can be compared
     prior_is_gravity : the prior is itself a gravity model, so comparing with one says nothing and is left out
     progress : called with the share of the policies that are learned
@@ -170,12 +174,13 @@ def plan(
     chosen = as_mechanism(mechanism)
     if isinstance(chosen, Unprotected):
         raise InputError('mechanism "none" needs no plan: it has no epsilon')
-    guarantees = [Guarantee(epsilon=epsilon, delta=delta) for epsilon in sorted(set(epsilons))]
+    unit = "request" if contribution is None else contribution.unit
+    guarantees = [Guarantee(epsilon, delta, unit) for epsilon in sorted(set(epsilons))]
     if not guarantees:
         raise InputError("epsilons is empty; name at least one")
     _check(prior, days, draws, seed)
     traffic = Demand(prior.pairs, prior.rate_per_min, expansion=expansion)
-    frame = Frame(prior.pairs, Calendar.of_days(days, check_period_of_day(period_min)), traffic.expansion)
+    frame = Frame(prior.pairs, Calendar.of_days(days, check_period_of_day(period_min)), traffic.expansion, contribution)
     scales = [_scale(network, frame, guarantee, chosen) for guarantee in guarantees]
     baseline = Baseline.of(network, prior)
     columns: list[list[float]] = [[] for _ in guarantees]
@@ -192,7 +197,9 @@ def plan(
         return baseline.percent(release.policy)
 
     for days_seed, noise_seed in np.random.SeedSequence(seed).generate_state(2 * draws).reshape(draws, 2).tolist():
-        history = simulate_days(traffic, days=days, period_min=period_min, seed=days_seed)
+        simulated = simulate_days(traffic, days=days, period_min=period_min, seed=days_seed)
+        bounded = replace(simulated.frame, contribution=contribution)
+        history = DemandHistory.of(bounded, simulated.counts, simulated=True)
         unprotected.append(learned(history, None, noise_seed))
         for column, guarantee in zip(columns, guarantees, strict=True):
             column.append(learned(history, guarantee, noise_seed))

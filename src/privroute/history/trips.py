@@ -138,8 +138,9 @@ def read_trips(
         scan = _Scan(database, reading, frame.contribution, roles)
         counted, rows = scan.files(found, progress=progress)
     counts = np.zeros((frame.days, len(frame.pairs)), dtype=np.int64)
-    row_of_day = np.array(frame.calendar.positions())
-    counts[row_of_day[counted.day], counted.pair] = counted.trips
+    row = np.array(frame.calendar.positions())[counted.day]
+    counted_day = row >= 0  # all of them, since the days are regular
+    np.add.at(counts, (row[counted_day], counted.pair[counted_day]), counted.trips[counted_day])
     if diagnostics is not None:
         rows.write(diagnostics)
     (report or TripRows.show)(rows)
@@ -319,6 +320,10 @@ def _chosen(
         if study.calendar.dates is None or study.calendar.period.begins is None:
             raise HistoryError(
                 f"trips are counted by dates and hours; the study needs {arg('dates')} and {arg('period')}"
+            )
+        if not study.calendar.is_regular:
+            raise HistoryError(
+                "trips are counted on a range of days, thinned out by weekdays; the study has other days"
             )
         return study.network, study.frame, study.trips
     days = Calendar.of(**calendar)

@@ -51,6 +51,7 @@ def day_weights(calendar: Calendar, options: Daily) -> NDArray[np.float64]:
         same = recent & ((age + 1) % _WEEK == 0)
         if options.next_weekday and same.any():
             recent = same
+    age = np.maximum(age - age[recent].min(), 0)  # the youngest of those that count has weight 1
     faded = np.ones(calendar.days) if options.half_life_days is None else 0.5 ** (age / options.half_life_days)
     weights: NDArray[np.float64] = np.where(recent, faded, 0.0)
     weights /= weights.max()

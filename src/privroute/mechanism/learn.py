@@ -42,7 +42,7 @@ def learn(
     network: Network | Study,
     history: DemandHistory,
     guarantee: Guarantee | None = None,
-    mechanism: str | Mechanism = "counts",
+    mechanism: str | Mechanism | None = None,
     *,
     ledger: Ledger | None = None,
     progress: Progress | None = None,
@@ -76,7 +76,7 @@ def learn_with_noise(
     network: Network | Study,
     history: DemandHistory,
     guarantee: Guarantee | None,
-    mechanism: str | Mechanism,
+    mechanism: str | Mechanism | None,
     noise: Noise,
     *,
     ledger: Ledger | None = None,
@@ -88,9 +88,9 @@ def learn_with_noise(
         raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
     study = network
     if not isinstance(study, Study):
-        study = _study(study, history, guarantee, mechanism)
-    elif guarantee is not None:
-        raise GuaranteeError(f"a study has its own guarantee; leave {arg('guarantee')} out")
+        study = _study(study, history, guarantee, "counts" if mechanism is None else mechanism)
+    elif guarantee is not None or mechanism is not None:
+        raise GuaranteeError(f"a study has its own; leave {arg('guarantee')} and {arg('mechanism')} out")
     return Announcement(study, noise, ledger).release(history, progress=progress)
 
 

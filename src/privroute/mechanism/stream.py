@@ -93,6 +93,12 @@ class Stream:
         roads = self.network if network is None else _network(network)
         self._check_days(frame, roads)
         self._check_known(frame, roads)
+        for day in range(frame.days):
+            self._announced(replace(frame, calendar=frame.calendar.day(day)), roads)
+
+    def _announced(self, frame: Frame, roads: Network) -> Announcement:
+        """What a day will be, which the ledger would grant now."""
+        return Announcement(Study(roads, frame, self.guarantee, Daily()), ledger=self.ledger)
 
     def add_day(
         self, history: DemandHistory, *, network: Network | None = None, progress: Progress | None = None
@@ -115,6 +121,7 @@ class Stream:
         (date,) = frame.dates
         with self._files.locked():
             self._check_known(frame, roads)
+            announced = self._announced(frame, roads)  # refused before anything is written
             known, account = self._files.frame(), self._account()
             if known is not None:
                 self._check_shared(known, {"simulated": history.simulated})
@@ -123,7 +130,7 @@ class Stream:
                 self._files.begin(shared, *_labels(roads, frame.pairs))
             elif account is not None and known.get("account") is None:
                 self._files.bind(known, account)
-            drawn = Announcement(Study(roads, frame, self.guarantee, Daily()), ledger=self.ledger).draw(history)
+            drawn = announced.draw(history)
             written = self._files.write_day(date, drawn.noisy, drawn.certificate.budget)
             if drawn.on_saved is not None:
                 drawn.on_saved(str(written))

@@ -140,10 +140,12 @@ def free_flow_minutes(network: Network, pairs: Pairs) -> NDArray[np.float64]:
 
     Searched once for a network and a set of pairs, both of which never change: the answer stays with the pairs.
     """
-    known = pairs._searched  # noqa: SLF001 - a cache of this function's own
-    if not known or known[0][0] is not network:
-        known[:] = [(network, freeze(fastest_minutes(network, pairs, network.free_flow_min)))]
-    return known[0][1]
+    for known, minutes in tuple(pairs._searched):  # noqa: SLF001 - a cache of this function's own
+        if known is network:
+            return minutes
+    minutes = freeze(fastest_minutes(network, pairs, network.free_flow_min))
+    pairs._searched[:] = [(network, minutes)]  # noqa: SLF001
+    return minutes
 
 
 def fastest_minutes(network: Network, pairs: Pairs, link_minutes: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,9 +8,12 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import PrivrouteError, ReleaseError
+from privroute.network.checks import check_period_of_day
 from privroute.network.demand import check_expansion
 from privroute.study.calendar import Calendar
+from privroute.study.contribution import Contribution
 from privroute.study.guarantee import Guarantee, delta_caveat
+from privroute.study.mechanisms import check_public_options, noise_is_on_flows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +47,6 @@ ADJACENCY = {
 # all releases from this data set, and what those up to this one cost together, at the approved delta.
 BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "spent_epsilon")
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
-_LARGEST_BOUND = 2**20
 _TOLERANCE = 1e-6
 _KINDS = {"data": ("trips", "simulated"), "noise": ("opendp", "seeded", "none")}
 _FROM_STUDY = ("epsilon", "delta", "unit", "mechanism", "options")  # said beside the study, for readers
@@ -216,26 +218,34 @@ def _check_study(study: dict[str, Any]) -> None:
     for name, kind in _STUDY.items():
         if not isinstance(study[name], kind) or isinstance(study[name], bool):
             raise ReleaseError(f"the certificate's study has an unusable {name}")
-    bounds, guarantee, mechanism = study["bounds"], study["guarantee"], study["mechanism"]
     try:
         if Calendar.from_dict(study["calendar"]).as_dict() != study["calendar"]:
             raise ReleaseError("its calendar is not in its plain form")
         check_expansion(study["expansion"])
-        if guarantee is not None:
-            Guarantee(**guarantee, unit=study["unit"])
-    except (PrivrouteError, LookupError, TypeError, ValueError) as problem:
+        if study["guarantee"] is not None:
+            Guarantee(**study["guarantee"], unit=study["unit"])
+        _check_parts(study)
+    except (PrivrouteError, ArithmeticError, LookupError, TypeError, ValueError) as problem:
         raise ReleaseError(f"the certificate's study is not usable: {problem}") from None
-    if bounds is not None and not _are_bounds(bounds):
-        raise ReleaseError("the certificate's study has unusable bounds")
-    parts = {"name": str, "options": dict}
-    if set(mechanism) != set(parts) or not all(isinstance(mechanism[name], kind) for name, kind in parts.items()):
-        raise ReleaseError("the certificate's study has an unusable mechanism")
 
 
-def _are_bounds(bounds: dict[str, Any]) -> bool:
-    whole = [bounds.get(name) for name in ("max_requests", "max_per_pair")]
-    good = all(type(number) is int and 1 <= number <= _LARGEST_BOUND for number in whole)
-    return good and set(bounds) == {"max_requests", "max_per_pair", "pre_bounded"}
+def _check_parts(study: dict[str, Any]) -> None:
+    """Refuse bounds, sizes, mechanisms and options that no study has."""
+    bounds, network, mechanism = study["bounds"], study["network"], study["mechanism"]
+    if bounds is not None:
+        if set(bounds) != {"max_requests", "max_per_pair", "pre_bounded"}:
+            raise ReleaseError("its bounds are not complete")
+        Contribution(study["unit"], **bounds)
+        if study["unit"] == "user-day":
+            check_period_of_day(Calendar.from_dict(study["calendar"]).period.minutes)
+    sizes = [study["pairs"], network.get("nodes"), network.get("links")]
+    if set(network) != {"source", "nodes", "links"} or not all(type(size) is int and size >= 0 for size in sizes):
+        raise ReleaseError("its network and pairs are not sizes")
+    if not isinstance(network["source"], str | None):
+        raise ReleaseError("its network does not say where it came from")
+    if set(mechanism) != {"name", "options"} or not isinstance(mechanism["options"], dict):
+        raise ReleaseError("its mechanism is not a name with options")
+    check_public_options(mechanism["name"], mechanism["options"])
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
@@ -279,7 +289,12 @@ def _check_bounds(certificate: Certificate) -> None:
     if certificate.unit == "request":
         if most is not None or per_pair is not None:
             raise ReleaseError("the certificate bounds the requests of users where its unit is one request")
+        on_counts = not noise_is_on_flows(certificate.mechanism)
+        if on_counts and certificate.sensitivity is not None and certificate.sensitivity < 1 - _TOLERANCE:
+            raise ReleaseError("the certificate's sensitivity is smaller than one request moves a count")
         return
+    if noise_is_on_flows(certificate.mechanism):
+        raise ReleaseError("the certificate's mechanism has no proof for its unit")
     if most is None or per_pair is None or per_pair > most:
         raise ReleaseError("the certificate's unit is a user, and its max_requests or max_per_pair is missing or wrong")
     if certificate.sensitivity is not None and certificate.sensitivity**2 < most * per_pair * (1 - _TOLERANCE):
@@ -313,8 +328,11 @@ def _check_field(name: str, value: object) -> None:
     elif name == "broken_assumptions":
         texts = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
         good, wanted = texts, "a list of texts"
-    elif name in ("study", "versions"):
+    elif name == "study":
         good, wanted = isinstance(value, dict), "an object"
+    elif name == "versions":
+        texts = isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+        good, wanted = texts, "an object of texts"
     elif name == "budget":
         good, wanted = isinstance(value, str | dict), "a text or an object"
     else:

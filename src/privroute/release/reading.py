@@ -105,6 +105,7 @@ def read_release(
         nodes, links = (_read_table(place, name, digests[name]) for name in (NODES, LINKS))
         network = _network(nodes, links, manifest["network"])
         policy = _policy(_read_table(place, ROUTES, digests[ROUTES]), network)
+        _check_sizes(certificate, policy)
         demand = counts = None
         if DEMAND in digests:
             demand, counts = _demand(_read_table(place, DEMAND, digests[DEMAND]), policy, certificate)
@@ -144,6 +145,13 @@ def _manifest(place: Path) -> dict[str, Any]:
     if not needed <= listed <= needed | {DEMAND}:
         raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
     return found
+
+
+def _check_sizes(certificate: Certificate, policy: RoutingPolicy) -> None:
+    study = certificate.study
+    said = (study["network"]["nodes"], study["network"]["links"], study["pairs"])
+    if said != (policy.network.nodes, policy.network.links, len(policy.pairs)):
+        raise ReleaseError("the certificate is for another network or other pairs than the files hold")
 
 
 def _why_not(number: object) -> str:

@@ -69,6 +69,14 @@ class Period:
         """Microseconds of local clock time."""
         return round(self.minutes * MINUTE_US)
 
+    @property
+    def is_of_the_clock(self) -> bool:
+        """Whether start and end in whole seconds say all of it."""
+        try:
+            return self.begins is not None and Period.of(str(self)) == self
+        except HistoryError:  # 04:00-04:00, a whole day that begins at four
+            return False
+
     def __str__(self) -> str:
         if self.begins is None:
             return f"{self.minutes:g} minutes"
@@ -85,6 +93,7 @@ class Calendar:
     dates : the days that count, ascending, N of them; None where they have no dates
     weekdays : numbers of the weekdays that count, Monday 0; all but where a range of dates was thinned out
     time_zone : whose wall clock dates and periods mean; None: that of the files
+    between : first and last day of the range that was announced, which weekdays thin out; by default those that count
     """
 
     days: int
@@ -92,6 +101,7 @@ class Calendar:
     dates: tuple[dt.date, ...] | None = None
     weekdays: tuple[int, ...] = _EVERY_DAY
     time_zone: str | None = None
+    between: DayRange | None = None
 
     def __post_init__(self) -> None:
         if len(self.periods) != 1:
@@ -105,6 +115,10 @@ class Calendar:
             raise HistoryError(f"there are {self.days:,} days; a history has at most {MOST_DAYS:,}")
         if self.dates is not None:
             check_dates(self.dates, self.days)
+            if any(day.weekday() not in self.weekdays for day in self.dates):
+                raise HistoryError("a date is none of the weekdays; leave it out, or widen the weekdays")
+            if self.between is None and self.dates:
+                object.__setattr__(self, "between", (self.dates[0], self.dates[-1]))
         begins, zone = self.period.begins, self.time_zone
         if begins is not None and (not isinstance(begins, dt.time) or begins.tzinfo):
             raise HistoryError(f"{named('begins')} is {show(begins)}; pass a datetime.time without a time zone")
@@ -132,7 +146,7 @@ class Calendar:
             raise HistoryError(f"dates are {days[0]} to {days[-1]}; pass days from {_EARLIEST} to {_LATEST}")
         if tz is not None:
             time_zone(tz)
-        return cls(len(counted), (hours,), counted, chosen, tz)
+        return cls(len(counted), (hours,), counted, chosen, tz, (days[0], days[-1]))
 
     @classmethod
     def of_days(
@@ -148,6 +162,13 @@ class Calendar:
         period = Period(check(period_min, error=HistoryError), begins)
         named = None if dates is None else check_dates(dates, days)
         return cls(days, (period,), named, time_zone=time_zone)
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether the days are all those of a range that are one of the weekdays."""
+        if self.dates is None or self.between is None:
+            return False
+        return self.dates == tuple(day for day in days_between(self.between) if day.weekday() in self.weekdays)
 
     @property
     def period(self) -> Period:
@@ -187,7 +208,9 @@ class Calendar:
 
     def of_dates(self, dates: tuple[dt.date, ...] | None, *, days: int | None = None) -> Calendar:
         """The same hours on other days."""
-        return replace(self, days=len(dates or ()) if days is None else days, dates=dates)
+        return replace(
+            self, days=len(dates or ()) if days is None else days, dates=dates, weekdays=_EVERY_DAY, between=None
+        )
 
     def positions(self) -> list[int]:
         """For each day of the span its position among the dates that count, -1 where it does not count."""
@@ -199,13 +222,14 @@ class Calendar:
         period = self.period
         values: dict[str, Any] = {"days": self.days}
         if self.dates is not None:
-            values |= {"from": self.dates[0].isoformat(), "to": self.dates[-1].isoformat()}
-            regular = [day for day in days_between((self.dates[0], self.dates[-1])) if day.weekday() in self.weekdays]
+            first, last = self.between or (self.dates[0], self.dates[-1])
+            values |= {"from": f"{first}", "to": f"{last}"}
+            regular = [day for day in days_between((first, last)) if day.weekday() in self.weekdays]
             if tuple(regular) != self.dates:
                 values["dates"] = [day.isoformat() for day in self.dates]
             elif self.weekdays != _EVERY_DAY:
                 values["weekdays"] = ",".join(NAMES[day] for day in self.weekdays)
-        if period.begins is None or str(Period.of(str(period))) != str(period) or Period.of(str(period)) != period:
+        if not period.is_of_the_clock:
             values["period_min"] = period.minutes
             if period.begins is not None:
                 values["begins"] = period.begins.isoformat()
@@ -227,18 +251,19 @@ class Calendar:
             clock = None if begins is None else dt.time.fromisoformat(begins)
             periods = (Period(check_period(values.get("period_min", 60.0), error=HistoryError), clock),)
         weekdays = _weekdays(values.get("weekdays"))
-        dates = None
+        dates = between = None
         if "from" in values:
-            between = days_between((values["from"], values["to"]))
-            dates = tuple(day for day in between if day.weekday() in weekdays)
+            every = days_between((values["from"], values["to"]))
+            between = (every[0], every[-1])
+            dates = tuple(day for day in every if day.weekday() in weekdays)
             if "dates" in values:
                 dates = tuple(as_date(day, "dates") for day in values["dates"])
-                if not dates or (dates[0], dates[-1]) != (between[0], between[-1]):
-                    raise HistoryError("the dates do not begin and end with from and to")
+                if not dates or not every[0] <= dates[0] <= dates[-1] <= every[-1]:
+                    raise HistoryError("the dates are not between from and to")
         days = values.get("days", 0 if dates is None else len(dates))
         if isinstance(days, bool) or not isinstance(days, int) or days < 1:
             raise HistoryError(f"{named('days')} is {show(days)}; pass a whole number of at least 1")
-        return cls(days, periods, dates, weekdays, values.get("time_zone"))
+        return cls(days, periods, dates, weekdays, values.get("time_zone"), between)
 
     def __str__(self) -> str:
         """For people: mon-fri, 2026-03-02 to 2026-04-30 (44 days), 07:00-08:00, Europe/Berlin."""
@@ -247,7 +272,7 @@ class Calendar:
         if self.dates is not None:
             days = f"{self.days:,} day{'s' if self.days != 1 else ''}"
             named = f"{_weekday_words(self.weekdays)}, " if "weekdays" in values else ""
-            parts.append(f"{named}{self.dates[0]} to {self.dates[-1]} ({days})")
+            parts.append(f"{named}{values['from']} to {values['to']} ({days})")
         else:
             parts.append(f"{self.days:,} day{'s' if self.days != 1 else ''} without dates")
         parts.append(str(self.period) if self.period.begins is not None else f"{self.period} of each day")

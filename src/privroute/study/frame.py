@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privroute.errors import HistoryError
-from privroute.network.checks import check_type
+from privroute.network.checks import check_period_of_day, check_type
 from privroute.network.demand import check_expansion
 from privroute.network.pairs import Pairs
 from privroute.study.calendar import Calendar
@@ -39,6 +39,8 @@ class Frame:
         object.__setattr__(self, "expansion", check_expansion(self.expansion))
         if self.contribution is not None:
             check_type(self.contribution, Contribution, "contribution", HistoryError)
+            if self.contribution.unit == "user-day":  # whose day must be one
+                check_period_of_day(self.period_min, error=HistoryError)
 
     @property
     def days(self) -> int:

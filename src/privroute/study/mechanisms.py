@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from privroute.errors import GuaranteeError, arg, named
 from privroute.network.checks import one_of, show
 from privroute.network.demand import Demand
+from privroute.network.pairs import Pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "MECHANISMS",
@@ -20,6 +24,7 @@ __all__ = [
     "Sgd",
     "Unprotected",
     "as_mechanism",
+    "check_public_options",
     "noise_is_on_flows",
     "public_options",
 ]
@@ -284,6 +289,22 @@ def as_mechanism(mechanism: str | Mechanism) -> Mechanism:
         return MECHANISMS[mechanism]()
     shown = repr(mechanism) if isinstance(mechanism, str) else f"a {type(mechanism).__name__}"
     raise GuaranteeError(f"{named('mechanism')} is {shown}; known: {', '.join(MECHANISMS)}")
+
+
+def check_public_options(name: object, options: Mapping[str, Any]) -> None:
+    """Refuse what `public_options` would not write for the mechanism of this name."""
+    kind = MECHANISMS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise GuaranteeError(f"the mechanism {show(name)} is not known")
+    if set(options) != {item.name for item in fields(kind)}:
+        raise GuaranteeError(f"the mechanism {name} has other options than {', '.join(options) or 'none'}")
+    given = dict(options)
+    public = given.pop("public_demand", None)
+    if public is not None and not (isinstance(public, str) and public.startswith("sha256 ")):
+        raise GuaranteeError("public_demand is not named by its digest")
+    if kind is Sgd:  # of the demand only the digest is there; one without traffic stands for it
+        given["public_demand"] = None if public is None else Demand(Pairs([0], [1]), [0.0])
+    kind(**given)
 
 
 def public_options(mechanism: Mechanism) -> dict[str, Any]:

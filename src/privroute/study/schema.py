@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import tomllib
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -107,13 +108,18 @@ def _split(text: str) -> str | tuple[str, ...]:
     return _columns(text.split(",")) if "," in text else _text(text)
 
 
+def _listed(text: str) -> tuple[str, ...]:
+    """One text, or a list of them as a study file writes it."""
+    return _texts(tomllib.loads(f"list = {text}")["list"]) if text.startswith("[") else (_text(text),)
+
+
 TEXT = Kind(_text, _text, "write a text", "TEXT")
 PATH = Kind(_text, _text, "write a path", "PATH")
 NUMBER = Kind(_number, float, "pass a number", "NUMBER")
 WHOLE = Kind(_of_type(int), int, "pass a whole number", "N")
 YES_NO = Kind(_of_type(bool), _yes_no, "write true or false", "true|false")
 DATE = Kind(_date, _date, "write a date like 2026-03-02", "DATE")
-PERIODS = Kind(_texts, lambda text: (_text(text),), 'write a list of start and end, like ["07:00-08:00"]', "START-END")
+PERIODS = Kind(_texts, _listed, 'write a list of start and end, like ["07:00-08:00"]', "START-END")
 COLUMNS = Kind(_columns, _split, "write a column, or two: longitude, latitude", "COLUMN|LON,LAT")
 
 

@@ -61,6 +61,8 @@ class Study:
         if self.guarantee is not None:
             check_type(self.guarantee, Guarantee, "guarantee", GuaranteeError)
             check_unit(self.guarantee, self.frame.contribution)
+            if chosen.name == "none":
+                raise GuaranteeError(f"the mechanism 'none' adds no noise; leave {arg('guarantee')} out")
         elif chosen.name != "none":
             raise GuaranteeError(f"the mechanism {chosen.name!r} needs a guarantee: Guarantee(epsilon=0.1, delta=1e-6)")
 
