@@ -74,7 +74,7 @@ def in_python(text: str) -> str:
 
 
 class PrivrouteError(Exception):
-    """The root of the package's errors: `except PrivrouteError` catches every one."""
+    """Base class of all errors of the package."""
 
     def __init__(self, message: str = "") -> None:
         self._template = f"{message}"

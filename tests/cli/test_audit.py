@@ -20,7 +20,7 @@ def test_an_audit_goes_through_learn_and_gives_a_verdict(mechanism: str) -> None
     assert learn.call_count == 100
     assert "Passed" in done.out
     assert "cannot prove" in done.text
-    assert f"Mechanism {mechanism}, promised: epsilon 4, delta 1e-06" in done.out
+    assert f"Mechanism {mechanism}, guarantee: epsilon 4, delta 1e-06" in done.out
 
 
 def test_a_broken_promise_is_said_loudly_and_by_the_exit_code() -> None:
@@ -82,10 +82,10 @@ def test_the_attack_is_readable_on_any_terminal(width: int) -> None:
         done = run("audit", "--attack", "--mechanism", "daily", "--epsilon", 1, width=width)
     assert done.code == 0, done.err
     assert "Passed" in done.out
-    assert "whoever knows the map finds it" in done.text
-    assert f"broken if more than {release.most_hits} of the 60 answers" in done.text
-    assert "So few trials see gross faults only" in done.text
-    assert done.text.startswith("1,000 trials with published flows, then 2,400 releases")
+    assert "An attacker who knows the map detects it" in done.text
+    assert f"The test fails if more than {release.most_hits} of the 60 answers" in done.text
+    assert "With this number of trials the test detects only large errors" in done.text
+    assert done.text.startswith("Running 1,000 trials with published flows, then 2,400 releases")
     assert max(map(len, done.out.splitlines())) <= width
 
 

@@ -58,7 +58,7 @@ def test_the_demo_replaces_its_release_but_nothing_else(tmp_path: Path) -> None:
     other = tmp_path / "other"
     (other / "release").mkdir(parents=True)
     (other / "release" / "mine.txt").write_text("kept")
-    assert "holds other files" in refused("demo", "--out", other)
+    assert "contains other files" in refused("demo", "--out", other)
     assert (other / "release" / "mine.txt").read_text() == "kept"
 
 
@@ -96,7 +96,7 @@ def test_wrong_usage_is_explained(arguments: tuple[str, ...]) -> None:
 def test_paths_are_printed_as_they_are(tmp_path: Path, name: str) -> None:
     done = run("demo", "--out", tmp_path / name)
     assert done.code == 0, done.err
-    assert f"The picture is {tmp_path / name / 'policy.png'};" in done.out
+    assert f"Figure: {tmp_path / name / 'policy.png'}." in done.out
     (tmp_path / "taken").write_text("a file")
     done = run("demo", "--out", tmp_path / "taken" / name)
     assert done.code == 1

@@ -64,7 +64,7 @@ def test_a_release_that_is_there_is_replaced_only_when_asked(daily_csv: Path, tm
     assert (tmp_path / "out" / "release.json").read_text() == before
     assert run(*arguments, "--overwrite").code == 0
     (tmp_path / "out" / "notes.txt").write_text("years of work")
-    assert "so it is not replaced; choose another with --out" in refused(*arguments, "--overwrite")
+    assert "and is not replaced; choose another with --out" in refused(*arguments, "--overwrite")
     assert (tmp_path / "out" / "notes.txt").read_text() == "years of work"
     assert (tmp_path / "out" / "release.json").read_text() != before
 
@@ -113,7 +113,7 @@ def test_a_delta_too_large_for_single_persons_has_to_be_asked_for_twice_and_is_s
         ((*PROMISE, "--from", FIRST), "--to is missing"),
         ((*PROMISE, "--from", LAST, "--to", FIRST), "is before"),
         ((*PROMISE, "--from", "5.1.2026", "--to", LAST), "--from is '5.1.2026'; write a date like 2026-03-02"),
-        ((*PROMISE, *DATES, "--set", "mechanism.window=2"), "mechanism.window belongs to --mechanism daily"),
+        ((*PROMISE, *DATES, "--set", "mechanism.window=2"), "mechanism.window is only valid with --mechanism daily"),
         (
             (*PROMISE, *DATES, "--set", "mechanism.window=9", "--mechanism", "daily"),
             "mechanism.window is 9 days where the history has 4",
@@ -124,7 +124,7 @@ def test_a_delta_too_large_for_single_persons_has_to_be_asked_for_twice_and_is_s
         ((*PROMISE, *DATES, "--expansion", "0"), "--expansion is 0.0"),
         (
             (*PROMISE, *DATES, "--set", "network.factor=2", "--latency", "bpr"),
-            "network.factor belongs to --latency affine",
+            "network.factor is only valid with --latency affine",
         ),
         ((*PROMISE, *DATES, "--network", "missing.tntp"), "--network takes"),
     ],
@@ -196,7 +196,7 @@ def test_the_papers_algorithm_takes_its_public_demand_from_a_file(
     assert certificate.private
     assert certificate.mechanism == "sgd"
     told = run("inspect", tmp_path / "out").out
-    assert "share of each link" in " ".join(told.split())
+    assert "share of each pair on each link" in " ".join(told.split())
 
 
 def test_constants_of_the_paper_have_to_be_asked_for_twice_and_are_said_loudly(
@@ -226,8 +226,8 @@ def test_constants_of_the_paper_have_to_be_asked_for_twice_and_are_said_loudly(
     [
         (("--mechanism", "minimiser"), "needs --alpha"),
         (("--mechanism", "sgd", "--alpha", 5), "needs --set mechanism.public_demand=..."),
-        (("--alpha", 5), "--alpha belongs to"),
-        (("--mechanism", "daily", "--set", "mechanism.ceiling=5"), "mechanism.ceiling belongs to"),
+        (("--alpha", 5), "--alpha is only valid with"),
+        (("--mechanism", "daily", "--set", "mechanism.ceiling=5"), "mechanism.ceiling is only valid with"),
         (("--mechanism", "minimiser", "--alpha", -5), "alpha is -5"),
         (("--mechanism", "minimiser", "--alpha", 5, "--set", "mechanism.ceiling=0.5"), "ceiling is 0.5"),
         (("--mechanism", "minimiser", "--alpha", 1e-9), "choose a larger tolerance or alpha"),

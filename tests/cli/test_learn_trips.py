@@ -78,7 +78,7 @@ def test_users_are_protected_when_asked(trips: str, tmp_path: Path) -> None:
     assert certificate.sensitivity == 2.0
     shown = run("inspect", tmp_path / "out")
     assert "all trips of one person together" in shown.text
-    assert "at most 4 trips, at most 1 of them" in shown.text
+    assert "at most 4 trips are counted, at most 1 of them" in shown.text
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_users_are_protected_when_asked(trips: str, tmp_path: Path) -> None:
         ),
         (("--period", "07:00-07:00"), "a whole day is 00:00-24:00"),
         ((*PERIOD, "--history", "x.csv"), "--trips and --history exclude each other"),
-        ((*PERIOD, "--period-min", "30"), "--trips needs no --period-min; --period says when"),
+        ((*PERIOD, "--period-min", "30"), "--trips excludes --period-min; pass --period"),
         ((*PERIOD, "--unit", "user"), "--unit user needs --max-requests"),
         ((*PERIOD, "--max-requests", "3"), "--max-requests and --max-per-pair bound users"),
         ((*PERIOD, "--weekdays", "someday"), "--weekdays is 'someday'; write it like mon-fri"),
@@ -103,8 +103,8 @@ def test_users_are_protected_when_asked(trips: str, tmp_path: Path) -> None:
         ),
         ((*PERIOD, "--set", "trips.epoch_unit=s"), "pass --tz"),
         ((*PERIOD, "--mechanism", "daily", "--set", "mechanism.window=15"), "mechanism.window is 15 days"),
-        ((*PERIOD, "--diagnostics", "out/private.json"), "may not be inside --out"),
-        ((*PERIOD, "--diagnostics", "other/../out/private.json"), "may not be inside --out"),
+        ((*PERIOD, "--diagnostics", "out/private.json"), "must not be inside --out"),
+        ((*PERIOD, "--diagnostics", "other/../out/private.json"), "must not be inside --out"),
         ((*PERIOD, "--pre-bounded"), "--pre-bounded is about users; pass --unit user"),
         ((*PERIOD, "--origin-column", "a,b", "--network", "braess"), "--network takes"),
     ],
@@ -151,7 +151,7 @@ def test_without_a_dry_run_a_folder_is_needed(trips: str) -> None:
 def test_one_of_the_two_inputs_is_needed(tmp_path: Path) -> None:
     assert "--trips or --history is missing" in refused(*BASE, *PROMISE, "--out", tmp_path / "out")
     text = refused(*BASE, *PROMISE, "--history", "x.csv", "--unit", "user", "--out", tmp_path / "out")
-    assert "--unit user belongs to --trips" in text
+    assert "--unit user is only valid with --trips" in text
 
 
 def test_a_missing_column_is_named_by_its_option(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_a_plan_of_the_built_in_network_needs_no_files(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "no trip was read" in done.text
     assert "Epsilon 0.01 is the smallest of these whose policy is within 0.1 % of the optimum" in done.text
-    assert "beat what needs no data" in done.text
+    assert "beat the best baseline without data" in done.text
     found = json.loads((tmp_path / "plan" / "plan.json").read_text())
     assert [row["epsilon"] for row in found["rows"]] == [0.01, 1.0]
     assert len(found["rows"][0]["percent"]) == found["draws"] == 2
@@ -38,7 +38,7 @@ def test_a_plan_of_the_built_in_network_needs_no_files(tmp_path: Path) -> None:
 def test_a_plan_with_a_delta_too_large_for_single_persons_says_so_everywhere(tmp_path: Path) -> None:
     done = run("plan", "--network", "sioux-falls", *QUICK, "--delta", "0.1", "--out", tmp_path / "plan")
     assert done.code == 0, done.err
-    assert "NOT PRIVATE at any of these: delta 0.1 is above 0.001" in done.err
+    assert "NOT PRIVATE at any of these epsilons: delta 0.1 is above 0.001" in done.err
     assert "too large" in json.loads((tmp_path / "plan" / "plan.json").read_text())["why_not_private"]
     assert (tmp_path / "plan" / "plan.csv").read_text().count("counts, delta too large to be private") == 2
     done = run("plan", "--network", "sioux-falls", *QUICK, "--delta", "0.001", "--out", tmp_path / "plan")
@@ -59,7 +59,7 @@ def test_noise_on_flows_is_planned_with_the_prior_as_public_demand(mechanism: st
     assert done.code == 0, done.err
     assert f"the optimum: {mechanism}" in done.text
     assert "a share" in done.out
-    assert "--alpha belongs to" in refused("plan", "--network", "sioux-falls", *quick)
+    assert "--alpha is only valid with" in refused("plan", "--network", "sioux-falls", *quick)
 
 
 def test_zone_sizes_stand_in_for_a_demand(tmp_path: Path) -> None:
@@ -93,15 +93,15 @@ def test_files_of_networks_and_demands(tntp: Path) -> None:
         (("--days", "900000"), "fewer days"),
         (("--prior", "trips.xyz"), "the ending does not say"),
         (("--prior", "missing.csv"), "cannot be read"),
-        (("--prior", "missing.csv", "--matrix", "am"), "--matrix belongs to Open Matrix"),
-        (("--zone-sizes", "sizes.csv"), "belong together"),
-        (("--trips-per-hour", "10"), "belong together"),
+        (("--prior", "missing.csv", "--matrix", "am"), "--matrix is only valid for Open Matrix"),
+        (("--zone-sizes", "sizes.csv"), "are only valid together"),
+        (("--trips-per-hour", "10"), "are only valid together"),
         (("--prior", "a.csv", "--zone-sizes", "b.csv"), "exclude each other"),
         (("--zone-sizes", "missing.csv", "--trips-per-hour", "10"), "cannot be read"),
         (("--zone-sizes", "missing.csv", "--trips-per-hour", "-1"), "pass a positive number"),
-        (("--set", "network.nodes=nodes.tntp"), "network.nodes belongs to TNTP files"),
-        (("--set", "network.time_unit=h"), "network.time_unit belongs to TNTP files"),
-        (("--latency", "bpr", "--set", "network.factor=2"), "network.factor belongs to --latency affine"),
+        (("--set", "network.nodes=nodes.tntp"), "network.nodes is only valid for TNTP files"),
+        (("--set", "network.time_unit=h"), "network.time_unit is only valid for TNTP files"),
+        (("--latency", "bpr", "--set", "network.factor=2"), "network.factor is only valid with --latency affine"),
         (("--set", "network.factor=nan"), "factor"),
         (("--days", "0"), "--days is 0; pass a whole number of at least 1"),
         (("--days", "many"), "--days is 'many'; pass a whole number"),
@@ -131,12 +131,12 @@ def test_a_network_that_is_not_there_and_one_without_demand(tmp_path: Path) -> N
     ("changes", "message"),
     [
         ({"5": ""}, "1 zones have no size (first: 5)"),
-        ({"5": "5,1,1\n5,1,1"}, "occurs before"),
+        ({"5": "5,1,1\n5,1,1"}, "occurs twice"),
         ({"5": "99,1,1"}, "99 is not a zone"),
         ({"5": "5,-1,1"}, "must not be negative"),
         ({"5": "5,x,1"}, "a plain decimal number is needed"),
         ({str(zone): f"{zone},0,1" for zone in range(1, 25)}, "zero everywhere"),
-        ({str(zone): f"{zone},{int(zone == 3)},{int(zone == 3)}" for zone in range(1, 25)}, "no pair joins"),
+        ({str(zone): f"{zone},{int(zone == 3)},{int(zone == 3)}" for zone in range(1, 25)}, "no pair connects"),
     ],
 )
 def test_zone_sizes_are_checked(tmp_path: Path, changes: dict[str, str], message: str) -> None:

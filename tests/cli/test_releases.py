@@ -31,12 +31,17 @@ def test_inspect_says_what_is_protected_from_whom_how_strongly_and_what_is_not(r
     for title in ("What is protected", "From whom", "How strongly", "What is NOT protected", "How it was made"):
         assert f"\n{title}\n" in done.out
     assert "Private: epsilon 0.1, delta 1e-06" in done.text
-    assert "at most 1.106 times as likely, plus a chance of 1e-06" in done.text  # e^0.1, rounded upwards
+    assert "at most 1.106 times as likely, plus a probability of 1e-06" in done.text  # e^0.1, rounded upwards
     factor = odds_factor(certificate.rho, 1e-6)
-    stated = re.search(r"the data by at most a factor ([0-9.]+),", done.text)
+    stated = re.search(r"the data by at most a factor of ([0-9.]+),", done.text)
     assert stated
     assert factor <= float(stated[1]) < factor + 1e-3
-    for limit in ("Several trips of one person", "curator", "true of everybody", "know from elsewhere"):
+    for limit in (
+        "Several trips of one person",
+        "curator",
+        "Facts about the population",
+        "Information from other sources",
+    ):
         assert limit in done.text
     assert "NOT PRIVATE" not in done.text
 
@@ -56,7 +61,7 @@ def test_inspect_says_loudly_that_a_delta_is_too_large_for_single_persons(weak: 
     assert "What is protected" not in done.out
     assert "hold as stated" in done.text
     assert "Private" not in done.text
-    assert "vehicles per hour in all (NOT PRIVATE)" in done.text
+    assert "vehicles per hour in total (NOT PRIVATE)" in done.text
     found = json.loads(run("inspect", weak, "--json").out)
     assert found["private"] is found["certificate"]["private"] is False
     assert found["odds_factor"] > 1
@@ -103,7 +108,7 @@ def test_drawing_routes_with_a_seed_repeats(release: Path) -> None:
     assert first == second
     assert len(first["sample"]) == sum(row["drawn"] for row in first["routes"]) == 50
     assert "Take route 1." in run("route", release, 1, 2, "--sample", 1).out
-    assert "--seed belongs to --sample" in refused("route", release, 1, 20, "--seed", 4)
+    assert "--seed is only valid with --sample" in refused("route", release, 1, 20, "--seed", 4)
 
 
 def test_routes_of_an_unprotected_release_come_with_a_warning(unprotected: Path) -> None:
@@ -138,7 +143,7 @@ def test_the_built_in_demand_is_named_by_its_word(release: Path) -> None:
     assert "Against the demand of sioux-falls" in done.out
     assert "per hour" in refused("evaluate", release, "--demand", "sioux-falls", "--demand-period-min", 30)
     road = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0, 1.0], 1.0), ["a", "b"])
-    with pytest.raises(InputError, match="belongs to the network sioux-falls"):
+    with pytest.raises(InputError, match="is only valid with the network sioux-falls"):
         read_public_demand(Path("sioux-falls"), road)
 
 
@@ -198,12 +203,12 @@ def test_private_trips_are_read_as_a_study_says(release: Path, tmp_path: Path) -
     ("arguments", "message"),
     [
         (("--demand", "a.csv", "--private-counts", "b.csv"), "exclude each other"),
-        (("--from", FIRST), "--from belongs to --private-counts"),
-        (("--expansion", "2"), "--expansion belongs to --private-counts"),
-        (("--matrix", "am"), "--matrix belongs to --demand"),
+        (("--from", FIRST), "--from is only valid with --private-counts"),
+        (("--expansion", "2"), "--expansion is only valid with --private-counts"),
+        (("--matrix", "am"), "--matrix is only valid with --demand"),
         (("--private-counts", "never-opened.csv", "--from", LAST, "--to", FIRST), "is before --from"),
         (("--private-trips", "never-opened.csv"), "--private-trips needs --study"),
-        (("--study", "never-opened.toml"), "--study belongs to --private-counts"),
+        (("--study", "never-opened.toml"), "--study is only valid with --private-counts"),
         (
             ("--private-counts", "never-opened.csv", "--from", FIRST, "--to", LAST, "--period-min", "0"),
             "--period-min is 0.0",
@@ -226,10 +231,10 @@ def test_an_empty_demand_and_a_release_without_one_are_refused(
 ) -> None:
     empty = tmp_path / "empty.csv"
     empty.write_text("origin,destination,trips\n1,2,0\n")
-    assert "zero everywhere" in refused("evaluate", release, "--demand", empty)
+    assert "zero for all pairs" in refused("evaluate", release, "--demand", empty)
     done = run("evaluate", unprotected)
     assert done.code == 1
-    assert "releases no demand" in done.err
+    assert "contains no demand" in done.err
 
 
 @pytest.mark.parametrize("command", [("inspect",), ("route", "1", "20"), ("evaluate",)])

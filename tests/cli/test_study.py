@@ -85,7 +85,7 @@ def test_init_without_a_terminal_says_what_is_left_to_fill_in(tmp_path: Path) ->
         (("--tz", "Nowhere"), "--tz is 'Nowhere'"),
         (("--period", "8-7am"), "--period is '8-7am'"),
         (("--unit", "user"), "--unit user needs --max-requests"),
-        (("--window", "3"), "--window belongs to --mechanism daily"),
+        (("--window", "3"), "--window is only valid with --mechanism daily"),
         (("--network", "gone.tntp"), "--network takes"),
         (("--max-zone-distance-km", "0"), "--max-zone-distance-km is 0.0"),
         (("--set", "unit.protect=person"), "--unit is 'person'"),
@@ -114,7 +114,7 @@ def test_init_asks_on_a_terminal_until_the_answers_can_be_used(tmp_path: Path) -
         "Last day": ["2026-03-01", "2026-03-13"],
         "Hours of the day": ["8-7am", "07:00-08:00"],
         "What to protect": ["person", "user"],
-        "How many trips": ["0", "4"],
+        "Maximum number of trips": ["0", "4"],
         "Epsilon": ["much", ""],
         "Delta": [""],
     }
@@ -219,7 +219,7 @@ def test_plan_and_audit_take_a_study_file(study: Path) -> None:
     study.write_text(text.replace("# gap = 1e-08", ""))
     done = run("audit", study, "--runs", 50)
     assert done.code == 0, done.err
-    assert "Mechanism daily, promised: epsilon 0.5, delta 1e-06" in done.text
+    assert "Mechanism daily, guarantee: epsilon 0.5, delta 1e-06" in done.text
 
 
 def test_one_learn_searches_promises_certifies_checks_and_charges_once(

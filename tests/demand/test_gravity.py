@@ -153,7 +153,7 @@ class TestGravityDemand:
         network = self.scenario.network
         sizes = np.zeros(network.zones.size)
         sizes[5] = 1.0
-        with pytest.raises(DemandError, match="no pair joins"):
+        with pytest.raises(DemandError, match="no pair connects"):
             gravity_demand(network, pr.Pairs([0, 1], [1, 0]), sizes, total_per_min=1.0)
-        with pytest.raises(DemandError, match="no pair joins"):
+        with pytest.raises(DemandError, match="no pair connects"):
             gravity_demand(network, self.scenario.demand.pairs, sizes, total_per_min=1.0)

@@ -411,5 +411,5 @@ def test_the_terminal_is_told_what_was_dropped_and_that_it_is_private(
     path = write_csv(tmp_path, "1,2,2026-03-27 07:30,u", "1,2,x,u")
     pr.read_trips(path, NETWORK, period="07:00-08:00", dates=RANGE)
     said = capsys.readouterr()
-    assert said.err.startswith("PRIVATE, do not publish: 1 of 2 rows counted; left out: 1 with an unreadable")
+    assert said.err.startswith("PRIVATE, do not publish: 1 of 2 rows counted; dropped: 1 with an unreadable")
     assert said.out == ""

@@ -154,8 +154,8 @@ class TestOptions:
             (lambda: sgd(CONGESTED, ceiling=1.0), "ceiling is 1.0"),
             (lambda: sgd(CONGESTED, cap_trips=0.5), "cap_trips is 0.5"),
             (lambda: sgd(CONGESTED, cap_factor=-1.0), "cap_factor is -1.0"),
-            (lambda: sgd(CONGESTED, beta=3.0), "beta does not belong"),
-            (lambda: sgd(CONGESTED, constants="paper"), "cap_trips does not belong"),
+            (lambda: sgd(CONGESTED, beta=3.0), "beta is not valid with"),
+            (lambda: sgd(CONGESTED, constants="paper"), "cap_trips is not valid with"),
             (lambda: sgd(CONGESTED, constants="best"), "constants is 'best'"),
             (lambda: sgd(CONGESTED, start="anywhere"), "start is 'anywhere'"),
             (lambda: pr.Sgd(public_demand=[1.0], alpha=1.0), "public_demand is a list"),  # type: ignore[arg-type]

@@ -76,7 +76,7 @@ def test_days_whose_frame_was_lost_are_not_continued_as_a_new_stream(
     stream_in(tmp_path).add_day(EACH[0])
     lose_frame(tmp_path / "stream")
     told = Told(monkeypatch)
-    with pytest.raises(StreamError, match="holds other files than a new stream"):
+    with pytest.raises(StreamError, match="contains other files than a new stream"):
         pr.Stream(tmp_path / "stream", NETWORK, pr.Guarantee(0.1, 1e-6)).add_day(EACH[1])
     assert not told.seen
 
@@ -84,7 +84,7 @@ def test_days_whose_frame_was_lost_are_not_continued_as_a_new_stream(
 def test_a_stream_does_not_begin_among_other_files(tmp_path: Path) -> None:
     (tmp_path / "stream").mkdir()
     (tmp_path / "stream" / "notes.txt").write_text("")
-    with pytest.raises(StreamError, match="holds other files"):
+    with pytest.raises(StreamError, match="contains other files"):
         stream_in(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(StreamError, match="is not a folder|cannot be"):

@@ -291,7 +291,7 @@ def test_curves_that_are_not_in_the_table_are_refused(tmp_path: Path) -> None:
     graph = pr.to_networkx(network)
     for value in ("akima", None, ["bpr"]):
         graph[1][2][0]["vdf_type"] = value
-        with pytest.raises(NetworkError, match=r"edge \(1, 2, 0\): vdf_type is .*; give one of bpr.*, or leave"):
+        with pytest.raises(NetworkError, match=r"edge \(1, 2, 0\): vdf_type is .*; give one of bpr.*, or omit"):
             pr.from_networkx(graph)
     with pytest.raises(NetworkError, match="bend is no parameter of any curve; those are b, power"):
         pr.from_networkx(graph, bend=1.0)

@@ -45,7 +45,7 @@ def test_the_caller_cannot_change_a_network_afterwards() -> None:
         ({"head": [1, -1, 0]}, "head: position 1 is outside"),
         ({"tail": [0.0, 1.0, 2.0]}, "tail has type float64; pass whole numbers"),
         ({"tail": [0, 1]}, "head has 3 links where tail has 2"),
-        ({"head": [1, 1, 0]}, r"link 1 starts and ends at node 2 .*leave them out"),
+        ({"head": [1, 1, 0]}, r"link 1 starts and ends at node 2 .*omit them"),
         ({"latency": pr.Latency.affine([1.0], [1.0])}, "latency has 1 links where tail has 3"),
         ({"latency": 3}, "latency is a int"),
         ({"node_labels": [1, 2, 2]}, "positions 1 and 2 are both 2"),

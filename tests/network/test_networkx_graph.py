@@ -239,7 +239,7 @@ def test_keys_that_look_alike_are_refused() -> None:
 @pytest.mark.parametrize("value", [None, float("nan"), b"much", [1.0], float("inf")], ids=repr)
 def test_an_unusable_edge_attribute_is_named_with_its_edge(name: str, value: object) -> None:
     graph = chain({"travel_time": 1, name: 1}, {"travel_time": 1, name: value})
-    with pytest.raises(NetworkError, match=rf"edge \('b', 'c', 0\): {name} is .*; .*leave the attribute out"):
+    with pytest.raises(NetworkError, match=rf"edge \('b', 'c', 0\): {name} is .*; .*omit the attribute"):
         from_networkx(graph)
 
 
@@ -248,7 +248,7 @@ def test_an_unusable_edge_attribute_is_named_with_its_edge(name: str, value: obj
 def test_an_unusable_node_attribute_is_named_with_its_node(name: str, value: object) -> None:
     graph = chain({"travel_time": 1}, x=0, y=0, zone=True)
     graph.nodes["b"][name] = value
-    with pytest.raises(NetworkError, match=rf"node 'b': {name} is .*; .*leave the attribute out"):
+    with pytest.raises(NetworkError, match=rf"node 'b': {name} is .*; .*omit the attribute"):
         from_networkx(graph)
 
 

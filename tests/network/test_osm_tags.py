@@ -69,14 +69,14 @@ def test_speed_kph_comes_before_maxspeed_and_the_table_last() -> None:
 )
 @pytest.mark.parametrize("name", ["maxspeed", "speed_kph"])
 def test_an_unusable_speed_names_the_edge_and_the_remedy(name: str, value: object) -> None:
-    with pytest.raises(NetworkError, match=rf"edge \('a', 'b', 0\): {name} is .*; .*leave the attribute out"):
+    with pytest.raises(NetworkError, match=rf"edge \('a', 'b', 0\): {name} is .*; .*omit the attribute"):
         speed(**{name: value})
 
 
 def test_a_gap_among_limits_is_passed_over_but_a_speed_must_be_one() -> None:
     assert speed(maxspeed=["50", None, "none"], highway="primary") == 50
     for value in (None, float("nan"), "none", ["50", None]):
-        with pytest.raises(NetworkError, match=r"speed_kph is .*leave the attribute out"):
+        with pytest.raises(NetworkError, match=r"speed_kph is .*omit the attribute"):
             speed(speed_kph=value)
 
 
@@ -99,7 +99,7 @@ def test_lanes_of_a_two_way_road_are_shared_by_its_directions(oneway: object, co
 
 @pytest.mark.parametrize("value", ["two", "", 0, -1, 1e6, None, float("nan"), float("inf"), True, [], ["2", None], {}])
 def test_unusable_lanes_name_the_edge_and_the_remedy(value: object) -> None:
-    with pytest.raises(NetworkError, match=r"edge \('a', 'b', 0\): lanes is .*; .*leave the attribute out"):
+    with pytest.raises(NetworkError, match=r"edge \('a', 'b', 0\): lanes is .*; .*omit the attribute"):
         capacity(lanes=value)
 
 
@@ -127,7 +127,7 @@ def test_of_several_classes_the_known_one_with_the_smallest_capacity_counts(high
 
 @pytest.mark.parametrize("value", [None, 5, float("nan"), [], ["primary", 3], True])
 def test_an_unusable_class_names_the_edge_and_the_remedy(value: object) -> None:
-    with pytest.raises(NetworkError, match=r"edge \('a', 'b', 0\): highway is .*leave the attribute out"):
+    with pytest.raises(NetworkError, match=r"edge \('a', 'b', 0\): highway is .*omit the attribute"):
         capacity(highway=value)
 
 
@@ -143,7 +143,7 @@ def test_capacity_is_the_edges_own_before_the_tables() -> None:
 @pytest.mark.parametrize("name", ["capacity", "capacity_per_min"])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), None, "many", HUGE, [900], True, 1j])
 def test_an_unusable_capacity_names_the_edge_and_the_remedy(name: str, value: object) -> None:
-    with pytest.raises(NetworkError, match=rf"edge \('a', 'b', 0\): {name} is .*; .*leave the attribute out"):
+    with pytest.raises(NetworkError, match=rf"edge \('a', 'b', 0\): {name} is .*; .*omit the attribute"):
         capacity(**{name: value})
 
 
@@ -170,7 +170,7 @@ def test_free_flow_time_is_the_edges_own_before_length_and_speed() -> None:
 @pytest.mark.parametrize("name", ["free_flow_min", "travel_time", "length", "length_km"])
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), None, "long", "", HUGE, [1.0], "1_000", "٣"])
 def test_an_unusable_time_or_length_names_the_edge_and_the_remedy(name: str, value: object) -> None:
-    with pytest.raises(NetworkError, match=rf"edge \('a', 'b', 0\): {name} is .*; .*leave the attribute out"):
+    with pytest.raises(NetworkError, match=rf"edge \('a', 'b', 0\): {name} is .*; .*omit the attribute"):
         osm_tags.free_flow_min(edge(**{name: value}), ROAD_CLASSES)
 
 

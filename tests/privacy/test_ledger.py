@@ -129,7 +129,7 @@ def test_data_sets_of_one_file_are_accounts_of_their_own(ledger: Ledger) -> None
 def test_one_spelling_of_a_name(tmp_path: Path) -> None:
     Ledger.create(tmp_path / "one", "Caf\N{LATIN SMALL LETTER E WITH ACUTE}", APPROVED)
     assert Ledger(tmp_path / "one", "Cafe\N{COMBINING ACUTE ACCENT}").dataset == Ledger(tmp_path / "one").dataset
-    with pytest.raises(LedgerError, match="is there already"):
+    with pytest.raises(LedgerError, match="already exists"):
         Ledger.create(tmp_path / "one", "Cafe\N{COMBINING ACUTE ACCENT}", APPROVED)
 
 
@@ -149,7 +149,7 @@ def test_a_path_too_long_to_look_at_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_was_approved_is_not_changed(ledger: Ledger) -> None:
-    with pytest.raises(LedgerError, match="is there already, and what was approved"):
+    with pytest.raises(LedgerError, match="already exists, and its approved budget cannot be changed"):
         Ledger.create(ledger.path, "city-2026", pr.Approval(5.0, 1e-6))
     assert ledger.account().approval == APPROVED
 
@@ -188,7 +188,7 @@ def test_a_kept_set_needs_its_bounds(tmp_path: Path) -> None:
 def test_histories_that_each_choose_what_they_keep_of_a_user_are_no_kept_set(tmp_path: Path) -> None:
     """Two weeks with 20 requests each hold 40 of a user: by the rule of a kept set the second one would be free."""
     ledger = Ledger.create(tmp_path / "one", "kept", pr.Approval(1.0, 1e-6, "user", None, 20))
-    with pytest.raises(LedgerError, match="this history chose its own"):
+    with pytest.raises(LedgerError, match="this history made its own selection"):
         ledger.charge(days(1, 7), pr.Guarantee(0.1, 1e-6, "user"), RHO, "counts", contribution=Contribution("user", 20))
     assert not ledger.account().charges
 

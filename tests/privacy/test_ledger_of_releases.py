@@ -92,7 +92,7 @@ def test_days_of_the_approved_clock_are_charged(tmp_path: Path, attempt: Callabl
     [
         (pr.Contribution("user", 20, 4, pre_bounded=True), "give every release these bounds"),
         (pr.Contribution("user", 19, 5, pre_bounded=True), "give every release these bounds"),
-        (pr.Contribution("user", 20, 5), "this history chose its own"),
+        (pr.Contribution("user", 20, 5), "this history made its own selection"),
     ],
 )
 def test_a_release_of_other_requests_than_the_kept_ones_is_refused(

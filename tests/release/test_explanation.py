@@ -65,14 +65,14 @@ def test_a_weak_guarantee_is_called_weak() -> None:
     weak = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(1000.0, 1e-6)).certificate
     text = " ".join(explain(weak).strength)
     assert "above 10,000" in text
-    assert "protects next to nothing" in text
+    assert "gives almost no protection" in text
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"noise": "none", "rho": None}, "no noise was added"),
-        ({"noise": "seeded"}, "came from a seed"),
+        ({"noise": "seeded"}, "drawn from a seed"),
         ({"rho": None}, "no guarantee"),
         ({"noise_scale": None}, "no guarantee"),
     ],
@@ -95,7 +95,7 @@ def test_a_delta_too_large_for_single_persons_is_not_called_private_and_says_why
     assert weak.guaranteed
     assert not weak.private
     words = explain(weak)
-    assert words.verdict.startswith(f"NOT PRIVATE: delta {delta:g} is above 0.001, too large to mean anything")
+    assert words.verdict.startswith(f"NOT PRIVATE: delta {delta:g} is above 0.001, too large to protect single persons")
     assert "holds as stated" in words.verdict
     assert words.protected == words.from_whom == ()
     (stated,) = words.strength
@@ -116,7 +116,7 @@ def test_the_largest_delta_that_is_called_private_is_one_in_a_thousand() -> None
 def test_an_approved_delta_too_large_for_single_persons_is_said_to_be(approved: float) -> None:
     entry = {"dataset": "city", "entry": 1, "digest": "x", "approved_epsilon": 1.0, "spent_epsilon": 0.1}
     words = budget_in_words(replace(CERTIFICATE, budget=entry | {"approved_delta": approved}))
-    assert ("too large a delta" in words) == (approved > LARGEST_PRIVATE_DELTA)
+    assert ("too large to protect single persons" in words) == (approved > LARGEST_PRIVATE_DELTA)
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 3.0])
@@ -127,7 +127,7 @@ def test_numbers_in_words_are_rounded_to_the_safe_side(epsilon: float) -> None:
     likely, odds, elsewhere = words.strength
     stated = float(re.search(r"at most ([0-9.]+) times", likely)[1])  # type: ignore[index]
     assert math.exp(epsilon) <= stated < 1 + (math.exp(epsilon) - 1) * 1.02
-    stated = float(re.search(r"factor ([0-9.]+),", odds)[1])  # type: ignore[index]
+    stated = float(re.search(r"factor of ([0-9.]+),", odds)[1])  # type: ignore[index]
     exact = odds_factor(rho, 1e-6)
     assert exact <= stated < 1 + (exact - 1) * 1.02
     low, high = (float(value) for value in re.search(r"between ([0-9.]+) % and ([0-9.]+) %", odds).groups())  # type: ignore[union-attr]

@@ -110,7 +110,7 @@ def test_nothing_is_overwritten_by_accident(tmp_path: Path) -> None:
     RELEASE.save(tmp_path / "out", overwrite=True)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(ReleaseError, match="holds other files"):
+    with pytest.raises(ReleaseError, match="contains other files"):
         RELEASE.save(tmp_path / "mine", overwrite=True)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
     (tmp_path / "file").write_text("x")
@@ -122,7 +122,7 @@ def test_nothing_is_overwritten_by_accident(tmp_path: Path) -> None:
 def test_a_release_with_other_files_beside_it_is_not_replaced(tmp_path: Path, other: str) -> None:
     RELEASE.save(tmp_path / "out")
     (tmp_path / "out" / other).write_text("years of work")
-    with pytest.raises(ReleaseError, match="holds other files"):
+    with pytest.raises(ReleaseError, match="contains other files"):
         RELEASE.save(tmp_path / "out", overwrite=True)
     assert (tmp_path / "out" / other).read_text() == "years of work"
 
@@ -132,7 +132,7 @@ def test_a_folder_with_the_name_of_a_table_is_not_replaced(tmp_path: Path) -> No
     (tmp_path / "out" / "demand.parquet").unlink()
     (tmp_path / "out" / "demand.parquet").mkdir()
     (tmp_path / "out" / "demand.parquet" / "thesis.txt").write_text("years of work")
-    with pytest.raises(ReleaseError, match="holds other files"):
+    with pytest.raises(ReleaseError, match="contains other files"):
         RELEASE.save(tmp_path / "out", overwrite=True)
 
 
@@ -295,10 +295,10 @@ def in_study(part: str | None, *, private: bool = True, **changes: Any) -> Any:
         (in_certificate(mechanism="none"), "mechanism contradicts its study"),
         (in_certificate(options={}), "options contradicts its study"),
         (in_certificate(private=False), "calls itself private"),
-        (in_certificate(extra=1), "does not know extra"),
+        (in_certificate(extra=1), "certificate has missing or unknown fields: extra"),
         (in_certificate(study=[]), "study is not an object"),
-        (in_certificate(study={}), "study lacks or does not know bounds, calendar"),
-        (in_study(None, extra=1), "study lacks or does not know extra"),
+        (in_certificate(study={}), "study in the certificate has missing or unknown fields: bounds, calendar"),
+        (in_study(None, extra=1), "study in the certificate has missing or unknown fields: extra"),
         (in_study(None, calendar=5), "unusable calendar"),
         (in_study(None, pairs=True), "unusable pairs"),
         (in_study("calendar", days=None), "days is None"),

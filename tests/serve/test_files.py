@@ -102,7 +102,7 @@ def test_nothing_is_replaced_unless_asked_and_nothing_is_half_written(release: p
     for kind in kinds:
         paths = export_release(release, tmp_path / kind, kind)
         assert sorted(path.name for path in (tmp_path / kind).iterdir()) == sorted(FILES[kind])
-        with pytest.raises(InputError, match="there already"):
+        with pytest.raises(InputError, match="already exists"):
             export_release(release, tmp_path / kind, kind)
         assert export_release(release, tmp_path / kind, kind, overwrite=True) == paths
     (tmp_path / "file").write_text("")
@@ -147,6 +147,6 @@ def test_the_commands_write_say_where_and_refuse_to_replace(release: pr.Release,
     assert done.code == 0, done.err
     assert "routes.csv" in done.out
     again = refused("export", place, "--out", tmp_path / "files", "--format", "csv")
-    assert "there already" in again
+    assert "already exists" in again
     assert "--overwrite" in again
     assert run("export", place, "--out", tmp_path / "files", "--format", "csv", "--overwrite").code == 0

@@ -89,7 +89,7 @@ def test_a_port_that_is_taken_and_a_host_that_is_none_are_one_line(folder: Path)
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert "choose another" in refused("serve", folder, "--port", taken.getsockname()[1])
-    assert "no address of this machine" in refused("serve", folder, "--host", "not a host")
+    assert "not an address of this machine" in refused("serve", folder, "--host", "not a host")
 
 
 def test_demo_open_serves_what_it_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

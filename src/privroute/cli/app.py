@@ -22,18 +22,18 @@ __all__ = ["COMMANDS", "app", "main"]
 # Commands are loaded when they are run; their help begins with the sentence that the list of commands shows.
 COMMANDS = {
     "demo": ("demo", "Learn a private policy from 50 simulated days and compare it, in a few seconds."),
-    "init": ("init", "Write a study file: what is public and chosen before any trip is read."),
+    "init": ("init", "Write a study file with the public settings, which are fixed before any trip is read."),
     "plan": ("plan", "Estimate what each epsilon costs, from public data alone."),
     "learn": ("learn", "Learn a routing policy from trips and release it under a guarantee."),
     "inspect": ("inspect_release", "Explain what a release protects, how strongly, and what it does not protect."),
-    "route": ("route", "Show the routes of a pair with their probabilities and minutes, or draw among them."),
-    "evaluate": ("evaluate", "Compare a released policy with the optimum and with what needs no data."),
+    "route": ("route", "Show the routes of a pair with their probabilities and travel times, or sample from them."),
+    "evaluate": ("evaluate", "Compare a released policy with the optimum and with baselines that need no data."),
     "serve": ("serve", "Serve a release: a page with its map, routes and guarantee, and a JSON API."),
     "report": ("publish", "Write one HTML file with the map, the routes and the guarantee, for sharing."),
     "export": ("publish", "Write link flows and routes as GeoJSON, CSV or GMNS files."),
-    "audit": ("audit", "Test a mechanism: release two data sets that differ in one trip, and tell them apart."),
-    "reproduce": ("reproduce", "Make the figures and tables of the paper's experiments beside the reported values."),
-    "budget": ("budget", "Keep the privacy budget of data sets: what was approved, what is spent, by which releases."),
+    "audit": ("audit", "Test a mechanism: try to distinguish releases of two data sets that differ in one trip."),
+    "reproduce": ("reproduce", "Reproduce the figures and tables of the paper, next to the reported values."),
+    "budget": ("budget", "Manage privacy budgets: approve a total for a data set, show what releases have spent."),
 }
 
 

@@ -1,4 +1,4 @@
-"""`privroute audit`: try to catch the mechanism breaking its promise."""
+"""`privroute audit`: test whether a mechanism violates its guarantee."""
 
 import math
 from functools import partial
@@ -19,7 +19,7 @@ __all__ = ["audit"]
 _ATTACKED_DAYS = 50
 _ATTACKED_ALPHA = 400 / 60  # vehicle-minutes per minute, of mechanisms that need it
 _CALIBRATION = 100
-_BLIND = 0.1  # a test that lets so much more than what is allowed pass is called weak
+_BLIND = 0.1  # a test is called weak if it accepts an accuracy this far above the allowed one
 _SEED = 1  # of the days around the trip and of the coins; the noise of the releases has no seed
 
 
@@ -28,29 +28,29 @@ def audit(
     given: dict[str, Any],
     study: StudyArgument = None,
     attack: Annotated[
-        bool, typer.Option("--attack", help="Look for one rare trip in published flows and in releases instead.")
+        bool, typer.Option("--attack", help="Try to detect one rare trip in published flows and in releases instead.")
     ] = False,
     runs: Annotated[
         int | None,
         typer.Option(
             min=50,
             max=1_000_000,
-            help="Releases of each of the two data sets, 2000 by default; with --attack trials, 1000.",
+            help="Number of releases of each data set. Default: 2000. With --attack, number of trials. Default: 1000.",
         ),
     ] = None,
-    false_alarm: Annotated[float, typer.Option(help="Probability with which a sound mechanism may be accused.")] = 1e-3,
+    false_alarm: Annotated[float, typer.Option(help="Probability that a correct mechanism fails the test.")] = 1e-3,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Test a mechanism.
 
-    The mechanism, epsilon and delta are those of a study file, or the flags below: counts, epsilon 4 (since runs see
-    little below 3; with --attack 0.1) and delta 1e-6 by default. Exits with code 1 if the releases contradict the
-    promise.
+    The mechanism, epsilon and delta come from a study file or from the flags below. Defaults: counts, delta 1e-6, and
+    epsilon 4 (the test has little power below 3), or 0.1 with --attack. Exits with code 1 if the releases violate the
+    guarantee.
     """
     settings = settings_of(study, given)
     mechanism = settings.get("mechanism.name")
     if mechanism == "none":
-        raise InputError(f"{arg('mechanism', 'none')} promises nothing, so there is nothing to test; choose another")
+        raise InputError(f"{arg('mechanism', 'none')} has no guarantee to test; choose another mechanism")
     epsilon = settings.values.get("guarantee.epsilon", 0.1 if attack else 4.0)
     promise = pr.Guarantee(epsilon, settings.values.get("guarantee.delta", 1e-6))
     if attack:
@@ -87,20 +87,20 @@ def audit(
         )
         _exit_unless(passed=found.passed)
         return
-    line(f"Mechanism {mechanism}, promised: epsilon {promise.epsilon:g}, delta {promise.delta:g}")
+    line(f"Mechanism {mechanism}, guarantee: epsilon {promise.epsilon:g}, delta {promise.delta:g}")
     line(
         f"Found: epsilon is at least {found.epsilon_lower_bound:.4g} (wrong with probability at most {false_alarm:g}; "
         f"{runs:,} releases of each data set)"
     )
     _exit_unless(passed=found.passed)
     if found.epsilon_lower_bound == 0:
-        say("That is: this many releases do not tell the two apart; more --runs or a larger --epsilon see more.")
-    line("Passed: nothing contradicts the promise.", style="bold green")
+        say("This number of releases cannot distinguish the two data sets; increase --runs or --epsilon.")
+    line("Passed: no violation of the guarantee found.", style="bold green")
     say(
-        "One data set has a single trip between two zones that nobody else travels between, the other one has not; "
-        "whoever looks at the released count of that pair, or at its released routes, tells them apart no better than "
-        "promised. A test like this finds gross faults, such as too little noise; it cannot prove that there are none, "
-        "and its bound is far below the truth where runs are few. The proof is in docs/proofs."
+        "One data set contains a single trip between two zones that nobody else travels between; the other does not. "
+        "The released count of that pair, or its released routes, does not distinguish them better than the guarantee "
+        "allows. This test detects large errors, such as too little noise. It cannot prove that there are none, and "
+        "with few runs its bound is far below the true value. The proofs are in docs/proofs."
     )
 
 
@@ -122,8 +122,8 @@ def _attack(mechanism: str, promise: pr.Guarantee, trials: int, alarm: float, *,
     }
     if not as_json:
         say(
-            f"{trials:,} trials with published flows, then {2 * (trials + 2 * _CALIBRATION):,} releases, half of them "
-            f"of {mechanism} ..."
+            f"Running {trials:,} trials with published flows, then {2 * (trials + 2 * _CALIBRATION):,} releases, half "
+            f"of them with {mechanism} ..."
         )
     with bar() as progress:
         found = [*attack_flows(network, history, trials=trials, false_alarm=alarm, seed=_SEED, progress=progress)]
@@ -164,9 +164,9 @@ def _attack(mechanism: str, promise: pr.Guarantee, trials: int, alarm: float, *,
 def _show(found: "list[Attack]", mechanism: str, promise: pr.Guarantee, days: int) -> None:
     release = found[-1]
     say(
-        f"Sioux Falls, {days} simulated days. A coin decides whether one trip between two places that nobody else "
-        "travels to or from is among them. Whoever sees what was published, and knows everything but the coin, says "
-        "which way it fell."
+        f"Sioux Falls, {days} simulated days. A coin flip decides whether the data contain one trip between two places "
+        "that nobody else travels to or from. The attacker sees the publication, knows everything except the coin "
+        "flip, and guesses its result."
     )
     table(
         f"Right answers in {release.trials:,} trials (50 % is guessing)",
@@ -183,24 +183,24 @@ def _show(found: "list[Attack]", mechanism: str, promise: pr.Guarantee, days: in
         ],
     )
     _exit_unless(passed=release.passed)
-    line("Passed: nothing contradicts the promise.", style="bold green")
+    line("Passed: no violation of the guarantee found.", style="bold green")
     least = math.floor(100 * found[1].least_delta(promise.epsilon)) / 100
     say(
-        "The flows are exact, so they balance at the trip's destination only if it was not made: whoever knows the map "
-        f"finds it, and no promise with a delta below {least:g} can be made. A policy without noise gives it away to "
-        "whoever knows all other trips. A release may be guessed right at most (e^epsilon + delta)/(1 + e^epsilon) of "
-        "the time, by any rule."
+        "The flows are exact, so they balance at the destination of the trip only if the trip was not made. An "
+        f"attacker who knows the map detects it, and no guarantee with a delta below {least:g} is possible. A policy "
+        "without noise reveals the trip to an attacker who knows all other trips. For a release, no attacker is right "
+        "in more than (e^epsilon + delta)/(1 + e^epsilon) of the trials."
     )
     most, allowed = release.most_hits / release.trials, release.limit or 0.0
     say(
-        f"The promise counts as broken if more than {release.most_hits:,} of the {release.trials:,} answers about "
-        f"releases are right ({chance(most)}): fewer may be luck, and a sound mechanism shall be accused with "
-        f"probability {release.false_alarm:g} at most. How the attack works: docs/attack.md."
+        f"The test fails if more than {release.most_hits:,} of the {release.trials:,} answers about releases are right "
+        f"({chance(most)}). A correct mechanism fails with probability {release.false_alarm:g} at most. For details "
+        "see docs/attack.md."
     )
     if most - allowed > _BLIND:
         say(
-            f"So few trials see gross faults only: a release whose coin is guessed right {chance(most)} of the time, "
-            f"where {chance(allowed)} is allowed, may pass. Take more --runs."
+            f"With this number of trials the test detects only large errors: an accuracy of up to {chance(most)} "
+            f"passes, where {chance(allowed)} is allowed. Increase --runs."
         )
 
 
@@ -210,8 +210,8 @@ def _names(found: "list[Attack]", mechanism: str, promise: pr.Guarantee) -> list
 
 
 def _exit_unless(*, passed: bool) -> None:
-    """Say loudly that a promise is broken, and exit with code 1."""
+    """Warn and exit with code 1 if the test failed."""
     if not passed:
-        warn("FAILED: the releases can be told apart better than the promise allows.")
+        warn("FAILED: the releases can be distinguished better than the guarantee allows.")
         warn("Do not publish releases of this version. Keep this output and report it to the project.")
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`privroute budget`: what was approved for a data set, what is spent, and by which releases."""
+"""`privroute budget`: manage the approved and spent privacy budget of data sets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,56 +15,56 @@ if TYPE_CHECKING:
 __all__ = ["budget"]
 
 budget = typer.Typer(
-    help="Keep the privacy budget of data sets: what was approved, what is spent, by which releases.",
+    help="Manage privacy budgets: approve a total for a data set, show what releases have spent.",
     no_args_is_help=True,
 )
 
 _MOST_ROWS = 40
 
-LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger's file.", show_default=False)]
-DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Only this data set. Default: all.")]
+LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger file.", show_default=False)]
+DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Show only this data set. Default: all.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @budget.command()
 def init(
     ledger: LedgerArgument,
-    dataset: Annotated[str, typer.Option("--dataset", help="A name for the data set, like city-2026.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="Approved for all releases together.")],
-    delta: Annotated[float, typer.Option("--delta", help="Approved slack, a small probability such as 1e-6.")],
+    dataset: Annotated[str, typer.Option("--dataset", help="Name of the data set, like city-2026.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="Approved epsilon for all releases together.")],
+    delta: Annotated[float, typer.Option("--delta", help="Approved delta, a small probability such as 1e-6.")],
     unit: Annotated[
-        str, typer.Option("--unit", help="What one unit is: request, user, or user-day. Units do not mix.")
+        str, typer.Option("--unit", help="Privacy unit of all releases: request, user, or user-day.")
     ] = "request",
     time_zone: Annotated[
         str | None,
-        typer.Option("--tz", help="Time zone of dates and periods, as in learn --tz. Default: of the files."),
+        typer.Option("--tz", help="Time zone of dates and periods, as in learn --tz. Default: that of the files."),
     ] = None,
     kept_requests: Annotated[
         int | None,
         typer.Option(
             "--kept-requests",
-            help="For users: the data set holds at most this many requests of each, chosen once, before any release.",
+            help="For users: assert at most this many requests of each user, selected once, before any release.",
         ),
     ] = None,
     kept_per_pair: Annotated[
-        int | None, typer.Option("--kept-per-pair", help="With --kept-requests: at most this many for one pair.")
+        int | None, typer.Option("--kept-per-pair", help="With --kept-requests: assert at most this many for one pair.")
     ] = None,
 ) -> None:
-    """Enter a data set with its approved total; no command changes it afterwards."""
+    """Add a data set with its approved budget. No command changes the budget afterwards."""
     approval = pr.Approval(epsilon, delta, unit, time_zone, kept_requests, kept_per_pair)
     opened = pr.Ledger.create(ledger, dataset, approval)
-    line(f"Entered: {opened.dataset} in {ledger}", style="bold")
+    line(f"Added: {opened.dataset} in {ledger}", style="bold")
     _warn_of_delta(approval)
     say(
         f"Epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}, all releases together. "
-        f"{_rule(approval)} Keep the file safe, and let only those write to it who make releases: it protects against "
-        "accidents, not against somebody who changes it on purpose or restores an older copy."
+        f"{_rule(approval)} Back up the file, and give write access only to those who make releases. The ledger "
+        "prevents accidents. It does not protect against deliberate changes or an older copy."
     )
 
 
 @budget.command()
 def show(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: JsonOption = False) -> None:
-    """Say what is spent and what is left, in all and by date."""
+    """Show the spent and remaining budget, in total and by date."""
     accounts = _accounts(ledger, dataset)
     if as_json:
         say_json({"ledger": str(ledger), "datasets": [_account_values(account) for account in accounts]})
@@ -75,7 +75,7 @@ def show(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: JsonOpt
 
 @budget.command()
 def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: JsonOption = False) -> None:
-    """List every charge, with the folder of its release; charges without one stay charged."""
+    """List all charges with the folders of their releases. A charge without a release remains valid."""
     accounts = _accounts(ledger, dataset)
     if as_json:
         say_json(
@@ -97,7 +97,7 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
                 f"{charge.epsilon:g}",
                 f"{charge.delta:g}",
                 f"{charge.scope}",
-                charge.folders[-1] if charge.folders else "charged, no release known",
+                charge.folders[-1] if charge.folders else "charged, no known release",
             )
             for charge in account.charges
         ]
@@ -116,14 +116,14 @@ def _show(account: "Account") -> None:
     approval, spending = account.approval, account.spending
     spent = approval.epsilon_of(spending.spent)
     heading(f"{account.dataset}: epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}")
-    bar = f"{share(spending.spent / approval.total)} of rho, in which costs add up"
+    bar = f"{share(spending.spent / approval.total)} of the approved rho"
     line(f"Epsilon {spent:.4g} of {approval.epsilon:g} spent: {bar}")
     unwritten = sum(charge.status == "charged" for charge in account.charges)
     _warn_of_delta(approval)
     say(f"{number_of(len(account.charges), 'release')} charged. {_rule(approval)}")
     if unwritten:
-        have, they = ("has", "it stays") if unwritten == 1 else ("have", "they stay")
-        warn(f"{unwritten:,} of them {have} no release that is known to have been written; {they} charged.")
+        have, they = ("has", "it remains") if unwritten == 1 else ("have", "they remain")
+        warn(f"{unwritten:,} of them {have} no known release; {they} charged.")
     days = _days(account)
     if days:
         rows = [
@@ -136,13 +136,13 @@ def _show(account: "Account") -> None:
             for row in days[:_MOST_ROWS]
         ]
         table(
-            "The largest spending on each day, and the largest release that still fits there",
-            ["days", "epsilon", "of the approved rho", f"fits, at delta {approval.delta:g}"],
+            "Largest spending on each day, and the largest epsilon that is still available",
+            ["days", "epsilon", "of the approved rho", f"available, at delta {approval.delta:g}"],
             rows,
             left=(0, 2),
         )
         if len(days) > _MOST_ROWS:
-            line(f"and {len(days) - _MOST_ROWS:,} more; --json has all of them")
+            line(f"{len(days) - _MOST_ROWS:,} more rows not shown; use --json to list all")
 
 
 def _warn_of_delta(approval: "pr.Approval") -> None:
@@ -153,10 +153,10 @@ def _warn_of_delta(approval: "pr.Approval") -> None:
 
 def _rule(approval: "pr.Approval") -> str:
     if not approval.by_scope:
-        return "Every release adds to the sum, whatever its days: a user travels on many."
+        return "The costs of all releases add up, regardless of their days, because a user travels on many days."
     if approval.unit == "user-day":
-        return "Releases about different days do not add up; those that share a day do."
-    return "Releases about different times do not add up; those that share a moment do."
+        return "The costs of releases that share a day add up; those for different days do not."
+    return "The costs of releases that overlap in time add up; those for different times do not."
 
 
 def _days(account: "Account") -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`privroute demo`: the whole way once, on simulated days."""
+"""`privroute demo`: run the complete workflow on simulated days."""
 
 import shlex
 import shutil
@@ -22,13 +22,13 @@ _PROMISE = pr.Guarantee(epsilon=0.1, delta=1e-6)
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="Folder for the release and the picture; a release in it is replaced.")
+        Path, typer.Option(help="Folder for the release and the figure; an existing release is replaced.")
     ] = Path("demo"),
-    open_page: Annotated[bool, typer.Option("--open", help="Then serve the release and open its page.")] = False,
+    open_page: Annotated[bool, typer.Option("--open", help="Serve the release afterwards and open its page.")] = False,
 ) -> None:
     """Learn a private policy from 50 simulated days and compare it, in a few seconds.
 
-    The network is Sioux Falls, built in. The days are drawn with a fixed seed; the noise that protects them has none.
+    The demo uses the built-in Sioux Falls network. The days are simulated with a fixed seed; the noise is not seeded.
     """
     from privroute.evaluate.suboptimality import Baseline, policies_without_data  # noqa: PLC0415 - the private side
 
@@ -37,7 +37,7 @@ def demo(
     check_release_folder(place, overwrite=True)
     scenario = pr.sioux_falls()
     network, usual = scenario.network, scenario.demand
-    line(f"Simulating {_DAYS} days on Sioux Falls ({usual.total_per_min * 60:,.0f} trips in a usual hour) ...")
+    line(f"Simulating {_DAYS} days on Sioux Falls (on average {usual.total_per_min * 60:,.0f} trips per hour) ...")
     history = pr.simulate_days(usual, days=_DAYS, period_min=_PERIOD_MIN, seed=1)
     line(f"Learning with epsilon {_PROMISE.epsilon:g}, delta {_PROMISE.delta:g} ...")
     release = pr.learn(network, history, _PROMISE)
@@ -55,7 +55,7 @@ def demo(
             "policy",
             "minutes\nper trip",
             "above optimum\nof these days",
-            "above optimum\nof usual days",
+            "above optimum\nof mean demand",
             "uses\ntrips",
             "private",
         ],
@@ -79,14 +79,14 @@ def demo(
         demand=release.demand,
         link_values=pr.volume_over_capacity(network, release.policy, release.demand or usual),
         link_title="volume / capacity (1 = at capacity)",
-        title="Sioux Falls under the released policy: how full the links are,\ndiscs by trips that start or end there",
+        title="Sioux Falls under the released policy: volume over capacity of links,\ndisc size by trips of a zone",
     )
     _explain(release, these.percent(release.policy), place, picture)
     if open_page:
         serve_release(release, host="127.0.0.1", port=0, open_browser=True)
     else:
         line(
-            f"To see the map, the routes and the guarantee in a browser: {_program()} serve {place} --open",
+            f"To view the map, the routes and the guarantee in a browser: {_program()} serve {place} --open",
             style="bold",
         )
 
@@ -94,24 +94,24 @@ def demo(
 def _explain(release: pr.Release, above: float, place: Path, picture: Path) -> None:
     heading("What happened")
     say(
-        f"{_DAYS} days of trips were counted for each of {len(release.policy.pairs):,} pairs of zones. Noise with a "
-        f"standard deviation of {release.certificate.noise_scale:.3g} trips went onto each count, enough to hide any "
-        "one trip, and from the noisy counts alone the best routes were computed. Hiding any one trip costs travellers "
-        f"{percent(above)} of their time, far less than routing without data would."
+        f"privroute counted the trips of {_DAYS} days for each of {len(release.policy.pairs):,} pairs of zones. It "
+        f"added noise with a standard deviation of {release.certificate.noise_scale:.3g} trips to each count, enough "
+        "to hide any single trip, and computed the best routes from the noisy counts. The noise increases travel "
+        f"times by {percent(above)}, far less than routing without data would."
     )
     heading("Try next")
     origin, destination = _varied(release.policy)
     commands = {
-        f"inspect {place}": "what the release promises, and what it does not",
-        f"route {place} 1 20": "the way from zone 1 to zone 20",
-        f"route {place} {origin} {destination}": "a pair that is spread over several routes",
-        "plan --network sioux-falls --days 50": "what other guarantees would cost",
+        f"inspect {place}": "show what the release protects, and what it does not",
+        f"route {place} 1 20": "show the routes from zone 1 to zone 20",
+        f"route {place} {origin} {destination}": "show a pair that uses several routes",
+        "plan --network sioux-falls --days 50": "estimate the cost of other guarantees",
     }
     width = max(map(len, commands))
     program = _program()
     for command, purpose in commands.items():
         line(f"{program} {command:{width}}   {purpose}")
-    line(f"The picture is {picture}; the routes are a table in {place / 'routes.parquet'}.")
+    line(f"Figure: {picture}. Table of routes: {place / 'routes.parquet'}.")
 
 
 def _program() -> str:

@@ -1,4 +1,4 @@
-"""`privroute evaluate`: what a released policy costs travellers."""
+"""`privroute evaluate`: compare the travel times of a released policy with the optimum."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -30,36 +30,37 @@ def evaluate(
     release: inputs.ReleaseArgument,
     given: dict[str, Any],
     demand: Annotated[Path | None, typer.Option(metavar="PATH", help=inputs.PUBLIC_DEMAND)] = None,
-    demand_period_min: Annotated[float, typer.Option(help="Minutes for which that file counts trips.")] = 60.0,
+    demand_period_min: Annotated[float, typer.Option(help="Length of the period of that file, in minutes.")] = 60.0,
     matrix: inputs.MatrixOption = None,
     private_counts: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="PRIVATE: CSV with date, origin, destination, trips; result is private too."),
+        typer.Option(metavar="PATH", help="PRIVATE: CSV with date, origin, destination, trips. Result is private."),
     ] = None,
     private_trips: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILES", help="PRIVATE: trip files, read as --study says; result is private too."),
+        typer.Option(metavar="FILES", help="PRIVATE: trip files, read as set in --study. The result is private."),
     ] = None,
     study: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Study file that says how private data are read.")
+        Path | None, typer.Option(metavar="PATH", help="Study file with the settings for reading private data.")
     ] = None,
 ) -> None:
     """Compare a released policy with the optimum.
 
-    Against the released demand by default, or a public demand file. With --private-counts or --private-trips against
-    private data: the result is then exact, not protected, and only for the curator's eyes; it is never written to a
-    file. Dates, period and expansion of private data are those of the study, or of the certificate, unless given.
+    By default the comparison uses the released demand; --demand selects a public demand file. With --private-counts or
+    --private-trips it uses private data: the result is then exact and not protected, must not be published, and is
+    never written to a file. Dates, period and expansion of private data come from the flags, the study or the
+    certificate.
     """
     private = [name for name, value in (("counts", private_counts), ("trips", private_trips)) if value]
     if len(private) + (demand is not None) > 1:
         raise InputError("--demand, --private-counts and --private-trips exclude each other; give one")
     if not private and (given or study is not None):
         option = KEYS[next(iter(given))].flag if given else "--study"
-        raise InputError(f"{option} belongs to --private-counts or --private-trips; leave it out")
+        raise InputError(f"{option} is only valid with --private-counts or --private-trips; remove it")
     if demand is None and matrix is not None:
-        raise InputError("--matrix belongs to --demand; leave it out")
+        raise InputError("--matrix is only valid with --demand; remove it")
     if private_trips and study is None:
-        raise InputError("--private-trips needs --study, which says which columns, hours and days they have")
+        raise InputError("--private-trips needs --study, which sets the columns, hours and days")
     if private_counts is not None and (private_counts.is_dir() or private_counts.suffix.lower() in _TRIP_FILES):
         raise InputError(f"{private_counts}: --private-counts takes {_DAILY_COUNTS}")
     settings = settings_of(study, given)
@@ -80,11 +81,11 @@ def evaluate(
         _show(found, traffic, f"Against the demand of {demand}")
         return
     if found.demand is None:
-        raise InputError(f"{release} releases no demand; give a public one with --demand")
+        raise InputError(f"{release} contains no demand; pass a public one with --demand")
     _show(found, found.demand, "Against the released demand")
     say(
-        "The policy was made for this demand, so it is nearly its optimum; how it does for the real traffic only the "
-        "curator can see (--private-counts), and how it does for another one --demand shows."
+        "The policy was computed for this demand, so it is close to its optimum. Use --demand to compare with another "
+        "demand. Only the curator can compare with the real traffic (--private-counts)."
     )
 
 
@@ -136,7 +137,7 @@ def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "") -
     network, policy = found.network, found.policy
     traffic = demand.on(policy.pairs)
     if not traffic.total_per_min > 0:
-        raise InputError("the demand is zero everywhere, so there is nothing to compare")
+        raise InputError("the demand is zero for all pairs, so there is nothing to compare")
     baseline = Baseline.of(network, traffic)
     name = f"released, {found.certificate.mechanism}" + ("" if found.certificate.private else " (NOT PRIVATE)")
     rows = {name: policy, **policies_without_data(network, traffic)}
@@ -159,6 +160,6 @@ def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "") -
     detour = pr.travel_times(network, policy, traffic).detour[used]
     mean = float(np.average(detour, weights=traffic.rate_per_min[used]))
     line(
-        f"{mark}Released routes take on average {mean:.3f} times as long as the fastest path at that moment, at most "
+        f"{mark}Released routes take {mean:.3f} times as long as the fastest path on average, and at most "
         f"{detour.max():.2f} times."
     )

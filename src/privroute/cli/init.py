@@ -23,8 +23,8 @@ _ASKED = {
     "calendar.to": "Last day, included",
     "calendar.periods": "Hours of the day, like 07:00-08:00",
     "unit.protect": "What to protect: request (one trip), user, or user-day",
-    "unit.max_requests": "How many trips of each are counted at most",
-    "guarantee.epsilon": "Epsilon, how much may be revealed about one unit (0.1 is strong)",
+    "unit.max_requests": "Maximum number of trips to keep for each user",
+    "guarantee.epsilon": "Epsilon, privacy loss for one unit (0.1 is strong)",
     "guarantee.delta": "Delta, a small probability",
 }
 _ANY_WEEK = {"calendar.from": "2026-01-05", "calendar.to": "2026-01-11"}
@@ -33,22 +33,22 @@ _SUGGESTED = {"unit.protect": "request", "guarantee.epsilon": "0.1", "guarantee.
 
 @with_keys(*KEYS)
 def init(
-    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The file to write.", show_default=False)],
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="File to write.", show_default=False)],
     given: dict[str, Any],
     assigned: SetOption = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a study file.
 
-    On a terminal it asks for the network, dates, hours, unit, epsilon and delta that no flag gives; elsewhere they are
-    left to fill in. Every key has a comment, and relative paths are relative to the file.
+    On a terminal, asks for the network, dates, hours, unit, epsilon and delta if they are not given as flags. Otherwise
+    they are left for you to fill in. Every key has a comment. Paths are relative to the file.
     """
     from privroute.network.text_files import write_whole  # noqa: PLC0415 - numbers and readers
     from privroute.study.study import relative  # noqa: PLC0415
     from privroute.study.toml_text import as_toml  # noqa: PLC0415
 
     if study.exists() and not overwrite:
-        raise InputError(f"{study} is there already; choose another file, or replace it with --overwrite")
+        raise InputError(f"{study} already exists; choose another file, or replace it with --overwrite")
     settings = settings_of(None, given, assigned)
     if sys.stdin.isatty():
         for key in _ASKED:

@@ -23,7 +23,7 @@ PUBLIC_DEMAND = "Public demand: TNTP trips (.tntp), CSV (.csv), Open Matrix (.om
 ExportName = Literal["geojson", "csv", "gmns"]
 
 MatrixOption = Annotated[
-    str | None, typer.Option("--matrix", help="Name of the matrix in an Open Matrix file that has several.")
+    str | None, typer.Option("--matrix", help="Name of the matrix, if an Open Matrix file contains several.")
 ]
 ReleaseArgument = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)]
 
@@ -44,11 +44,11 @@ def read_zone_sizes(path: Path, network: "pr.Network") -> "tuple[NDArray[np.floa
         if label not in place:
             raise where.error(f"{label[:40]} is not a zone of the network")
         if not np.isnan(amounts[0, place[label]]):
-            raise where.error(f"zone {label} occurs before; give each zone once")
+            raise where.error(f"zone {label} occurs twice; list each zone once")
         sends = where.amount(row.get("size", ""), "size")
         receives = where.amount(row.get("receives", ""), "receives") if "receives" in sizes.columns else sends
         amounts[:, place[label]] = sends, receives
     missing = [label for label, position in place.items() if np.isnan(amounts[0, position])]
     if missing:
-        raise InputError(f"{path}: {len(missing):,} zones have no size (first: {missing[0]}); give every zone a row")
+        raise InputError(f"{path}: {len(missing):,} zones have no size (first: {missing[0]}); add a row for every zone")
     return amounts[0], amounts[1]

@@ -1,4 +1,4 @@
-"""`privroute inspect`: a certificate as a person wants to read it."""
+"""`privroute inspect`: show a certificate in plain language."""
 
 from typing import Annotated
 
@@ -49,26 +49,26 @@ def inspect(
             heading(title)
             for sentence in sentences:
                 say(sentence, bullet=True)
-    heading("What is in it")
+    heading("Contents")
     say(f"{network.nodes:,} nodes, {network.links:,} links, {network.zones.size:,} zones.", bullet=True)
     say(f"Travel times: {network.latency.words}.", bullet=True)
     say(f"Routes: {routes_in_words(found.policy)}.", bullet=True)
     say(_demand(found), bullet=True)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
-    say(f"Budget: {budget_in_words(certificate)}. Made with {versions or 'versions not named'}.", bullet=True)
+    say(f"Budget: {budget_in_words(certificate)}. Created with {versions or 'unknown versions'}.", bullet=True)
 
 
 def _demand(found: pr.Release) -> str:
     if found.demand is None:
-        return "No demand: only the routes were released."
+        return "Demand: none; only the routes were released."
     kind = "with noise, released with the routes" if found.certificate.private else "NOT PRIVATE"
-    return f"Demand: {found.demand.total_per_min * 60:,.0f} vehicles per hour in all ({kind})."
+    return f"Demand: {found.demand.total_per_min * 60:,.0f} vehicles per hour in total ({kind})."
 
 
 def routes_in_words(policy: pr.RoutingPolicy) -> str:
     """The size of a policy."""
     size = policy.summary()
     return (
-        f"{size.pairs:,} pairs, {size.paths:,} routes ({size.mean_paths:.2f} for a pair, at most {size.most_paths}), "
-        f"{size.mean_links:.1f} links each"
+        f"{size.pairs:,} pairs, {size.paths:,} routes ({size.mean_paths:.2f} per pair, at most {size.most_paths}), "
+        f"{size.mean_links:.1f} links per route"
     )

@@ -32,7 +32,7 @@ def learn(
         typer.Option(
             "--trips",
             metavar="FILES",
-            help="PRIVATE: CSV or Parquet with one row per trip; a pattern, or several times.",
+            help="PRIVATE: CSV or Parquet files with one row per trip; accepts patterns and may be repeated.",
             rich_help_panel=_FILES,
             show_default=False,
         ),
@@ -41,7 +41,7 @@ def learn(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="PRIVATE: CSV with date, origin, destination, trips instead.",
+            help="PRIVATE: CSV file of daily counts with date, origin, destination, trips, instead of --trips.",
             rich_help_panel=_FILES,
             show_default=False,
         ),
@@ -53,19 +53,19 @@ def learn(
     ledger: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Charge the release to this ledger (see privroute budget).")
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Data set in the ledger. Default: its only one.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Data set in the ledger. Default: the only one.")] = None,
     stream: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="For daily: add the days to this folder of noisy days, and average over it."),
+        typer.Option(metavar="PATH", help="For daily: add the days to this folder of noisy days and average over it."),
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Only read, and print the PRIVATE numbers of rows counted and left out; charge and release nothing.",
+            help="Read the files and print PRIVATE numbers of counted and dropped rows; charge and release nothing.",
         ),
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing release.")] = False,
     allow_not_private: Annotated[
         bool,
         typer.Option(
@@ -83,27 +83,27 @@ def learn(
     temp_folder: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", help="Put what does not fit into memory here; removed afterwards.", rich_help_panel=_FILES
+            metavar="PATH", help="Folder for temporary private files, removed at the end.", rich_help_panel=_FILES
         ),
     ] = None,
 ) -> None:
     """Learn a routing policy from trips.
 
-    Either from a study file, or from the flags below; --set reaches the keys that have no flag here. Run it with
-    --dry-run first: with a wrong time format or zone nothing is counted, and the budget is spent anyway. Everything
-    public is checked before the private file is opened. Each run draws new noise and spends the guarantee anew: the
-    promises of several releases from the same trips add up.
+    The settings come from a study file or from the flags below; --set accepts keys that have no flag. Run with
+    --dry-run first: with a wrong time format or time zone no row is counted, but the budget is spent. All public
+    settings are checked before the private file is opened. Each run draws new noise and spends budget again: the
+    privacy costs of several releases from the same trips add up.
     """
     from privroute.mechanism.learn import Announcement  # noqa: PLC0415 - the private side
 
     if out is None and not dry_run:
-        raise InputError("--out is missing: the folder for the release (or --dry-run, which makes none)")
+        raise InputError("--out is missing: pass the folder for the release, or --dry-run to write none")
     settings = settings_of(study, given, assigned)
     _check_files(settings, trips, history, diagnostics, out)
     promised = not dry_run or settings.get("guarantee.epsilon") is not None
     guarantee = _guarantee(settings, allow_not_private=allow_not_private or dry_run) if promised else None
     if stream is not None and settings.get("mechanism.name") != "daily":
-        raise InputError(f"--stream belongs to {arg('mechanism', 'daily')}; leave it out, or choose that")
+        raise InputError(f"--stream is only valid with {arg('mechanism', 'daily')}; remove it, or choose that")
     account = _ledger(ledger, dataset)
     if out is not None and not dry_run:
         check_release_folder(out, overwrite=overwrite)
@@ -129,7 +129,7 @@ def learn(
         )
     _say_counted(data, reports[-1])
     if dry_run or out is None:
-        say("Only checked: nothing was charged and nothing was released.")
+        say("Dry run: nothing was charged and nothing was released.")
         return
     release = _release(data, announced, noisy_days)
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
@@ -141,20 +141,20 @@ def _check_files(
 ) -> None:
     """Refuse inputs that exclude each other or do not fit the study, before any is opened."""
     if trips and history is not None:
-        raise InputError("--trips and --history exclude each other; give one")
+        raise InputError("--trips and --history exclude each other; pass one")
     if trips:
         if "calendar.period_min" in settings.values:
-            raise InputError(f"--trips needs no {named('period_min')}; {named('period')} says when, like 07:00-08:00")
+            raise InputError(f"--trips excludes {named('period_min')}; pass {named('period')}, like 07:00-08:00")
         if "calendar.periods" not in settings.values:
             raise InputError(f"--trips needs {named('period')}, like 07:00-08:00")
     elif history is None:
-        raise InputError("--trips or --history is missing: files with one row per trip, or a file of daily counts")
+        raise InputError("--trips or --history is missing: pass files with one row per trip, or a file of daily counts")
     elif settings.get("unit.protect") != "request":
         raise InputError(
-            f"{arg('unit', settings.get('unit.protect'))} belongs to --trips; daily counts do not tell users apart"
+            f"{arg('unit', settings.get('unit.protect'))} is only valid with --trips; daily counts contain no user ids"
         )
     if diagnostics is not None and out is not None and diagnostics.resolve().is_relative_to(out.resolve()):
-        raise InputError("--diagnostics is private and may not be inside --out; choose another place")
+        raise InputError("--diagnostics is private and must not be inside --out; choose another path")
 
 
 def _release(
@@ -190,14 +190,14 @@ def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) ->
     if guarantee is None or why is not None:
         warn(f"NOT PRIVATE: {why}. This release is for comparison only; do not publish it.")
         if not isinstance(release.certificate.budget, str):
-            say(f"It was charged all the same: {budget_in_words(release.certificate)}.")
+            say(f"It was still charged: {budget_in_words(release.certificate)}.")
         return
     say(
         f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one {_UNITS[guarantee.unit]}; "
         f"{routes_in_words(release.policy)}. "
-        f"Releases from the same trips add up: {budget_in_words(release.certificate)}."
+        f"The costs of releases from the same trips add up: {budget_in_words(release.certificate)}."
     )
-    line(f"What it promises, and what it does not: privroute inspect {out}")
+    line(f"To show what it protects, and what it does not: privroute inspect {out}")
 
 
 def _guarantee(settings: "Settings", *, allow_not_private: bool) -> "pr.Guarantee | None":
@@ -220,7 +220,7 @@ def _guarantee(settings: "Settings", *, allow_not_private: bool) -> "pr.Guarante
             )
         warn(f"NOT PRIVATE: {caveat}.")
     elif guarantee.delta > _USUAL_DELTA:
-        warn(f"delta {guarantee.delta:g} is large: events rarer than that are not protected at all; 1e-6 is usual.")
+        warn(f"delta {guarantee.delta:g} is large: events that are rarer are not protected; 1e-6 is usual.")
     return guarantee
 
 
@@ -239,6 +239,6 @@ def _stream(folder: Path, study: "pr.Study", account: "pr.Ledger | None") -> "pr
 def _ledger(path: Path | None, dataset: str | None) -> "pr.Ledger | None":
     if path is None:
         if dataset is not None:
-            raise InputError("--dataset names a data set of --ledger; give both, or neither")
+            raise InputError("--dataset needs --ledger; pass both, or neither")
         return None
     return pr.Ledger(path, dataset)

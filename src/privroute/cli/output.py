@@ -15,20 +15,20 @@ def check_release_folder(place: Path, *, overwrite: bool) -> None:
     from privroute.release.folder import only_a_release  # noqa: PLC0415 - readers and writers
 
     try:
-        odd = place.is_symlink() or (place.exists() and not place.is_dir())
+        irregular = place.is_symlink() or (place.exists() and not place.is_dir())
         taken = place.is_dir() and any(place.iterdir())
         other = taken and not only_a_release(place)
     except OSError as problem:
         raise InputError(f"{place} cannot be read ({problem.strerror}); choose another with --out") from None
-    if odd:
+    if irregular:
         raise InputError(f"{place} is not a folder; choose another with --out")
     if other:
-        raise InputError(f"{place} holds other files than a release, so it is not replaced; choose another with --out")
+        raise InputError(f"{place} contains other files than a release and is not replaced; choose another with --out")
     if taken and not overwrite:
         raise InputError(f"{place} is not empty; choose another with --out, or replace it with --overwrite")
     above = next(folder for folder in (*place.absolute().parents, Path("/")) if folder.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(f"{place} cannot be written: {above} is not a folder one may write to; choose another --out")
+        raise InputError(f"{place} cannot be written: {above} is not a writable folder; choose another --out")
 
 
 def make_folder(place: Path) -> None:

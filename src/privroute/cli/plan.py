@@ -1,4 +1,4 @@
-"""`privroute plan`: which epsilon, before any trip is touched."""
+"""`privroute plan`: choose epsilon from public data, before any trip is read."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,20 +30,20 @@ def plan(
     given: dict[str, Any],
     study: StudyArgument = None,
     prior: Annotated[Path | None, typer.Option(metavar="PATH", help=inputs.PUBLIC_DEMAND)] = None,
-    prior_period_min: Annotated[float, typer.Option(help="Minutes for which the prior file counts trips.")] = 60.0,
+    prior_period_min: Annotated[float, typer.Option(help="Length of the period of the prior file, in minutes.")] = 60.0,
     zone_sizes: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", help="Instead of --prior: CSV with zone, size and perhaps receives; a gravity model."
+            metavar="PATH", help="Use a gravity model instead of --prior: CSV with zone, size, optionally receives."
         ),
     ] = None,
     trips_per_hour: Annotated[
-        float | None, typer.Option(help="With --zone-sizes: vehicles on the road in an hour.")
+        float | None, typer.Option(help="With --zone-sizes: vehicles on the road per hour.")
     ] = None,
     epsilons: Annotated[
         str | None, typer.Option(metavar="LIST", help="Epsilons to try, like 0.01,0.1,1. Default: from 0.001 to 10.")
     ] = None,
-    draws: Annotated[int, typer.Option(min=1, max=1000, help="Simulated histories for each epsilon.")] = 5,
+    draws: Annotated[int, typer.Option(min=1, max=1000, help="Number of simulated histories for each epsilon.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation: the same seed gives the same plan.")] = 1,
     out: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Folder for plan.csv, plan.json and plan.png.")
@@ -53,8 +53,8 @@ def plan(
 ) -> None:
     """Estimate what each epsilon costs.
 
-    Either for a study file, or for the flags below. Days are simulated from a public prior demand, policies are learned
-    from them, and each is compared with the optimum of the prior and with what needs no data at all.
+    The settings come from a study file or from the flags below. The command simulates days from a public prior demand,
+    learns policies from them, and compares each with the optimum of the prior and with baselines that need no data.
     """
     from privroute.evaluate.plan import DEFAULT_EPSILONS  # noqa: PLC0415 - the private side
     from privroute.evaluate.plan import plan as make_plan  # noqa: PLC0415
@@ -63,15 +63,15 @@ def plan(
 
     wanted = DEFAULT_EPSILONS if epsilons is None else _numbers(epsilons)
     if prior is not None and zone_sizes is not None:
-        raise InputError("--prior and --zone-sizes exclude each other; give one")
+        raise InputError("--prior and --zone-sizes exclude each other; pass one")
     if (zone_sizes is None) != (trips_per_hour is None):
-        raise InputError("--zone-sizes and --trips-per-hour belong together; give both, or --prior")
+        raise InputError("--zone-sizes and --trips-per-hour are only valid together; pass both, or --prior")
     settings = settings_of(study, given, assigned)
     if not {"calendar.days", "calendar.from", "calendar.to"} & set(settings.values):
-        raise InputError(f"{named('days')} is missing: how many days of data there will be")
+        raise InputError(f"{named('days')} is missing: pass the number of days of data")
     calendar, source, kept = settings.calendar(), settings.source(), settings.contribution()
     if settings.get("mechanism.name") == "none":
-        raise InputError(f"{arg('mechanism', 'none')} is part of every plan; choose one that is private")
+        raise InputError(f"{arg('mechanism', 'none')} is part of every plan; choose a private mechanism")
     settings.check_mechanism(prior=True)
     roads, usual = source.read()
     if prior is not None:
@@ -81,7 +81,7 @@ def plan(
     elif zone_sizes is not None and trips_per_hour is not None:
         usual = _gravity(roads, zone_sizes, trips_per_hour, source.on_unreachable)
     if usual is None:
-        raise InputError("a plan needs a public demand: give --prior, or --zone-sizes with --trips-per-hour")
+        raise InputError("a plan needs a public demand: pass --prior, or --zone-sizes with --trips-per-hour")
     mechanism = settings.mechanism(usual if settings.get("mechanism.name") == "sgd" else None)
     with bar() as progress:
         found = make_plan(
@@ -128,8 +128,8 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None") -> N
             "one pair. Trips that these bounds leave out are not simulated: expect more than the table says."
         )
     say(
-        f"{found.days:,} days of {found.period_min:g} minutes, about {found.expected_trips:,.0f} trips in the data by "
-        "the public prior. Everything here is simulated from it; no trip was read."
+        f"{found.days:,} days of {found.period_min:g} minutes, about {found.expected_trips:,.0f} trips in the data "
+        "according to the public prior. All data are simulated from the prior; no trip was read."
     )
     table(
         f"Expected travel time above the optimum: {found.mechanism}, delta {found.delta:g}",
@@ -162,7 +162,7 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None") -> N
         ],
     )
     if found.caveat is not None:
-        warn(f"NOT PRIVATE at any of these: {found.caveat}.")
+        warn(f"NOT PRIVATE at any of these epsilons: {found.caveat}.")
     heading("Which epsilon?")
     for sentence in _advice(found):
         say(sentence)
@@ -181,19 +181,19 @@ def _advice(found: "Plan") -> list[str]:
     sentences = [
         f"Epsilon {good:g} is the smallest of these whose policy is within {percent(goal)} of the optimum (median)."
         if good is not None
-        else f"None of these comes within {percent(goal)} of the optimum (median): more days, larger zones or a "
-        "larger epsilon would help."
+        else f"None of these is within {percent(goal)} of the optimum (median): use more days, larger zones or a "
+        "larger epsilon."
     ]
     if good == found.rows[0].epsilon:
-        sentences.append("It is also the smallest that was tried; smaller ones may do as well (--epsilons).")
+        sentences.append("It is also the smallest that was tried; smaller ones may be sufficient (--epsilons).")
     if useful is None:
-        sentences.append(f"None beats what needs no data ({free.name}, {percent(free.percent)}).")
+        sentences.append(f"None beats the best baseline without data ({free.name}, {percent(free.percent)}).")
     elif useful > found.rows[0].epsilon:
         sentences.append(
-            f"Below epsilon {useful:g} one may as well use no data ({free.name}, {percent(free.percent)})."
+            f"Below epsilon {useful:g} the best baseline without data is better ({free.name}, {percent(free.percent)})."
         )
     else:
-        sentences.append(f"All of them beat what needs no data ({free.name}, {percent(free.percent)}).")
+        sentences.append(f"All of them beat the best baseline without data ({free.name}, {percent(free.percent)}).")
     if chance is not None:
-        sentences.append(f"From epsilon {chance:g} on the noise costs no more than the chance of the days themselves.")
+        sentences.append(f"From epsilon {chance:g} on, the noise costs no more than the random variation of the days.")
     return sentences

@@ -1,4 +1,4 @@
-"""`privroute report` and `privroute export`: a release as files for others."""
+"""`privroute report` and `privroute export`: write a release to files for sharing."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from privroute.network.text_files import write_whole
 
 __all__ = ["export", "report"]
 
-_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 
 def report(
@@ -24,7 +24,7 @@ def report(
 ) -> None:
     """Write one HTML file with the map, the routes and the guarantee, for sharing.
 
-    It needs no server and no network, and holds nothing but the release.
+    The file opens without a server or an internet connection and contains only the release.
     """
     try:
         from privroute.serve.report import report_html  # noqa: PLC0415 - optional packages
@@ -42,7 +42,8 @@ def export(
     release: inputs.ReleaseArgument,
     out: Annotated[Path, typer.Option(help="Folder for the files.", show_default=False)],
     kind: Annotated[
-        inputs.ExportName, typer.Option("--format", help="geojson and csv for QGIS and spreadsheets, gmns for models.")
+        inputs.ExportName,
+        typer.Option("--format", help="Write geojson or csv for QGIS and spreadsheets, gmns for models."),
     ] = "geojson",
     overwrite: _Overwrite = False,
 ) -> None:
@@ -60,11 +61,11 @@ def export(
     for path in paths:
         line(f"Written: {path}")
     if found.network.coordinates is None:
-        line("The network has no coordinates; lines are drawn on a computed layout, or left out.")
+        line("The network has no coordinates; lines use a computed layout, or are omitted.")
 
 
 def _taken(path: Path) -> InputError:
-    return InputError(f"{path} is there already; choose another --out, or replace it with --overwrite")
+    return InputError(f"{path} already exists; choose another --out, or replace it with --overwrite")
 
 
 def _missing(problem: ImportError, purpose: str) -> pr.PrivrouteError:

@@ -1,4 +1,4 @@
-"""`privroute reproduce`: the paper's experiments beside what it reports."""
+"""`privroute reproduce`: run the paper's experiments and compare with the reported values."""
 
 import os
 import time
@@ -18,20 +18,22 @@ _TNTP = "PRIVROUTE_TNTP"
 
 def reproduce(
     items: Annotated[
-        list[str] | None, typer.Argument(metavar="[ITEM]...", help="Like figure-2 or table-1; all of them by default.")
+        list[str] | None,
+        typer.Argument(metavar="[ITEM]...", help="Figures or tables, like figure-2 or table-1. Default: all."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the report, figures and tables.")] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and days, in under a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use fewer draws and days; takes under a minute.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of simulated days, random starts and noise.")] = 1,
     tntp: Annotated[
         Path | None,
         typer.Option(help=f"Folder of the public TNTP networks, for Anaheim. Default: {_TNTP}, else without Anaheim."),
     ] = None,
 ) -> None:
-    """Make every figure and table of the paper's experiments, and those that it lacks, beside the reported values.
+    """Reproduce the figures and tables of the paper, and additional ones, next to the reported values.
 
-    Everything is simulated from public data with seeded noise. The report is one page, OUT/report.html, that opens
-    without a network; beside it are the figures (PNG, SVG), their points and all numbers (CSV), and reproduction.md.
+    All data are simulated from public data, and the noise is seeded. The report is a single page, OUT/report.html, that
+    opens without an internet connection. The folder also contains the figures (PNG, SVG), their points and all numbers
+    (CSV), and reproduction.md.
     """
     from privroute.experiments.registry import EXPERIMENTS, chosen  # noqa: PLC0415 - the private side
     from privroute.experiments.report import Done, write_report  # noqa: PLC0415
@@ -40,11 +42,11 @@ def reproduce(
     wanted = chosen(items or [])
     place = tntp if tntp is not None else Path(os.environ[_TNTP]) if os.environ.get(_TNTP) else None
     if place is not None and not place.is_dir():
-        raise InputError(f"{place} is not a folder; name that of the TNTP networks with --tntp, or leave it out")
+        raise InputError(f"{place} is not a folder; pass the folder of the TNTP networks with --tntp, or omit it")
     options = Options(quick=quick, seed=seed, tntp=place)
     make_folder(out)
-    how_long = "under a minute for all" if quick else "all draws and days, many minutes; --quick is done in one"
-    say(f"{len(wanted)} of {len(EXPERIMENTS)} experiments ({how_long}); each is reported when it is done ...")
+    how_long = "under a minute for all" if quick else "all draws and days, many minutes; --quick takes one"
+    say(f"Running {len(wanted)} of {len(EXPERIMENTS)} experiments ({how_long}) ...")
     done = []
     for experiment in wanted:
         started = time.perf_counter()
@@ -58,9 +60,9 @@ def reproduce(
     theirs = [claim for each in done for claim in each.result.claims if claim.source != "ours"]
     table(
         "Statements of the paper that do not hold here with its printed constants",
-        ["statement", "where", "what was seen"],
+        ["statement", "where", "observed"],
         [(claim.text, claim.source, claim.evidence) for claim in theirs if not claim.holds],
         left=(0, 1, 2),
     )
-    say("All noise is seeded, so these results are reproducible and protect nobody.")
-    line(f"Written: {page} and, beside it, figures, tables and reproduction.md")
+    say("All noise is seeded, so these results are reproducible but not private.")
+    line(f"Written: {page} and, in the same folder, figures, tables and reproduction.md")

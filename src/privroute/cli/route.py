@@ -1,4 +1,4 @@
-"""`privroute route`: how a release sends somebody from here to there."""
+"""`privroute route`: show or sample the routes of a pair."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,18 +17,20 @@ __all__ = ["load", "route"]
 def route(
     release: inputs.ReleaseArgument,
     origin: Annotated[
-        str, typer.Argument(metavar="ORIGIN", help="Where the trip starts: a zone as in the files.", show_default=False)
+        str, typer.Argument(metavar="ORIGIN", help="Label of the zone where the trip starts.", show_default=False)
     ],
-    destination: Annotated[str, typer.Argument(metavar="DESTINATION", help="Where it ends.", show_default=False)],
+    destination: Annotated[
+        str, typer.Argument(metavar="DESTINATION", help="Label of the zone where it ends.", show_default=False)
+    ],
     sample: Annotated[
-        int | None, typer.Option(min=1, max=10_000_000, help="Draw this many routes with their probabilities.")
+        int | None, typer.Option(min=1, max=10_000_000, help="Sample this many routes by their probabilities.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="With --sample: the same seed gives the same draws.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show the routes of a pair with their probabilities and minutes, or draw among them."""
+    """Show the routes of a pair with their probabilities and travel times, or sample from them."""
     if seed is not None and sample is None:
-        raise InputError("--seed belongs to --sample; say how many routes to draw")
+        raise InputError("--seed is only valid with --sample; pass the number of routes to sample")
     found = load(release)
     network = found.network
     routes = found.policy.routes(origin, destination)
@@ -67,7 +69,7 @@ def route(
 
 
 def load(release: Path) -> pr.Release:
-    """Read a release; one that is not private is said to be so on the error stream."""
+    """Read a release; warn on the error stream if it is not private."""
     found = pr.load_release(release)
     if not found.certificate.private:
         warn(f"{release} is NOT PRIVATE; see: privroute inspect {release}")

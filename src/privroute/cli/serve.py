@@ -15,25 +15,25 @@ __all__ = ["serve", "serve_release"]
 
 def serve(
     release: inputs.ReleaseArgument,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")] = 8000,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Serve a release: a page with its map, routes and guarantee, and a JSON API.
 
-    It needs the release only and cannot reach trips, ledger or mechanisms. It keeps no log of what is asked.
+    The server reads only the release and has no access to trips, ledgers or mechanisms. It does not log requests.
     """
     serve_release(load(release), host=host, port=port, open_browser=open_browser)
 
 
 def serve_release(release: pr.Release, *, host: str, port: int, open_browser: bool) -> None:
-    """Serve until Ctrl-C, saying where."""
+    """Serve until Ctrl-C and print the address."""
     try:
         from privroute.serve.run import run  # noqa: PLC0415 - optional packages
     except ImportError as problem:
         raise MissingExtraError(problem.name or "fastapi", "serve", "the service") from None
 
     def started(address: str) -> None:
-        line(f"The page is at {address} and the API at {address}docs (Ctrl-C stops it)")
+        line(f"Serving the page at {address} and the API at {address}docs (press Ctrl-C to stop)")
 
     run(release, host=host, port=port, open_browser=open_browser, started=started)

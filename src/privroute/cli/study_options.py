@@ -22,7 +22,7 @@ SETTINGS: ContextVar["Settings | None"] = ContextVar("SETTINGS", default=None)  
 
 StudyArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="STUDY", help="Study file, as privroute init writes it.", show_default=False),
+    typer.Argument(metavar="STUDY", help="Study file (see privroute init).", show_default=False),
 ]
 SetOption = Annotated[
     list[str] | None,

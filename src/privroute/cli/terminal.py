@@ -1,4 +1,4 @@
-"""What every command prints with: texts that are never read as markup, tables, numbers, bars."""
+"""Terminal output of all commands: text that is never interpreted as markup, tables, numbers, progress bars."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def say_json(values: Any) -> None:
     try:
         typer.echo(json.dumps(values, indent=2, allow_nan=False))
     except ValueError:
-        raise ReleaseError("there is a number in it that JSON cannot write; read it without --json") from None
+        raise ReleaseError("the result contains a number that JSON cannot represent; omit --json") from None
 
 
 def number_of(count: int, thing: str) -> str:

@@ -167,7 +167,9 @@ def gravity_demand(
         raise DemandError(f"mean_minutes is {mean_minutes!r}; pass the mean free-flow minutes of a trip")
     shape = model.with_mean(target, rows, columns)
     if not shape.sum() > 0:
-        raise DemandError("no pair joins a zone that sends trips to one that receives some; give more zones a size")
+        raise DemandError(
+            "no pair connects a zone that sends trips with a zone that receives trips; give more zones a size"
+        )
     return Demand(pairs, shape * (total_per_min / shape.sum()))
 
 

@@ -1,4 +1,4 @@
-"""Reproducible noise for experiments. It protects nobody: whoever knows the seed can take it off again."""
+"""Reproducible noise for experiments. It protects nobody: anybody who knows the seed can remove it."""
 
 from __future__ import annotations
 

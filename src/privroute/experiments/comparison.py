@@ -76,7 +76,7 @@ def cases(options: Options, days: int) -> list[Case]:
 
 def _anaheim(options: Options) -> Scenario:
     if options.tntp is None or not (options.tntp / "Anaheim_net.tntp").is_file():
-        raise InputError(f"{options.tntp} has no Anaheim_net.tntp; leave --tntp out to do without Anaheim")
+        raise InputError(f"{options.tntp} has no Anaheim_net.tntp; omit --tntp to do without Anaheim")
     network = read_tntp(options.tntp / "Anaheim_net.tntp", latency="affine")
     return Scenario(network, read_tntp_trips(options.tntp / "Anaheim_trips.tntp", network))
 

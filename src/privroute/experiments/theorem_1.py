@@ -1,4 +1,4 @@
-"""Theorem 1: whoever publishes a feasible flow gives a rare trip away; a release does not."""
+"""Theorem 1: a published feasible flow reveals a rare trip; a release does not."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class ConvergenceRow:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Solution:
-    """A policy for every pair, with the evidence of how good it is.
+    """A policy for every pair, with a certificate of its quality.
 
     policy : pairs without demand have the shortest path at the final costs
     link_flow : (links,) y, vehicles per minute, background included; that of `policy` under the demand
@@ -113,14 +113,14 @@ def solve_optimum(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Solution:
-    """Route the demand so that the total travel time is least.
+    """Route the demand with minimal total travel time.
 
     gap : relative gap to reach
-    time_limit_s : stop after so many seconds with what there is; the status says so
-    start : an earlier solution or policy of the same pairs to go on from
-    threads : for the parts that are independent by origin
-    progress : called now and then with the phase, which names the gap reached, and the share of the way to `gap` in
-        decades; if it returns False the solver stops with what there is, and the status says so
+    time_limit_s : stop after this many seconds and return the current solution, with a status that says so
+    start : an earlier solution or policy for the same pairs, used as the starting point
+    threads : number of threads for the parts that are independent by origin
+    progress : called periodically with the phase, which contains the current gap, and the share of the way to `gap` in
+        decades; if it returns False the solver stops and returns the current solution, with a status that says so
     """
     return _solve(False, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
 
@@ -228,12 +228,12 @@ def _start(
     policy = start.policy if isinstance(start, Solution) else start
     check_type(policy, RoutingPolicy, "start", InputError)
     if policy.pairs != demand.pairs:
-        raise DemandError("start has other pairs than the demand; solve for the same pairs, or leave start out")
+        raise DemandError("start has other pairs than the demand; solve for the same pairs, or omit start")
     same = all(
         np.array_equal(getattr(policy.network, name), getattr(network, name)) for name in ("tail", "head", "no_through")
     )
     if not same:
-        raise DemandError("start belongs to a network with other links; leave start out")
+        raise DemandError("start belongs to a network with other links; omit start")
     return policy.pair_start, policy.path_start, policy.links, policy.probability
 
 

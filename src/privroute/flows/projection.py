@@ -39,7 +39,7 @@ _INSTRUCTION_SET = "PRIVROUTE_INSTRUCTION_SET"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projection:
-    """Projected points and the evidence.
+    """Projected points with certified error bounds.
 
     flows : (pairs, links) x_w in [0,1]
     error_bound : (pairs,) certified: |x_w − Π(v_w)|₂ is at most this, rounding included
@@ -114,7 +114,7 @@ def project_in_place(
 def smallest_tolerance(network: Network) -> float:
     """The tightest tolerance that can be certified: the flows themselves are rounded to float64.
 
-    Refuses networks that are too large to project on, so that whoever asks before a private phase learns it there.
+    Rejects networks that are too large to project on, so that the error occurs before the private phase.
     """
     if network.nodes > MOST_NODES:
         raise PolicyError(f"the network has {network.nodes:,} nodes; projections are for {MOST_NODES:,} at most")

@@ -236,7 +236,7 @@ def _is_small_enough(
 def _pairs_and_days(demand: Demand | ArrayLike, pairs: Pairs | None) -> tuple[Pairs, NDArray[np.float64]]:
     if isinstance(demand, Demand):
         if pairs is not None and pairs != demand.pairs:
-            raise DemandError("the demand has other pairs than `pairs`; leave `pairs` out")
+            raise DemandError("the demand has other pairs than `pairs`; omit `pairs`")
         return demand.pairs, daily_rates(demand, len(demand.pairs))
     if pairs is None:
         raise DemandError("rates need `pairs` to say where they go; pass a Demand, or pairs=")

@@ -54,11 +54,11 @@ def read_daily_od(
 ) -> DemandHistory:
     """Read PRIVATE daily counts from a CSV file with the columns date, origin, destination, trips (a whole number).
 
-    network : a network; or a study, which says dates, period_min, expansion and on_unreachable, and whose frame the
-        history then holds
-    dates : first and last day, both included. The number of days is that of this public range, whatever the file
-        holds: days without rows have no requests, rows of other days are left out.
-    report : called with the numbers of rows used and left out; by default they are printed on the error stream, marked
+    network : a network; or a study, which sets dates, period_min, expansion and on_unreachable, and whose frame the
+        history then has
+    dates : first and last day, both included. The number of days is that of this public range, independently of the
+        file: days without rows have no requests, rows of other days are dropped.
+    report : called with the numbers of rows used and dropped; by default they are printed on the error stream, marked
         PRIVATE
 
     Every line is one row, read by itself. Rows that cannot be used are dropped and counted, so that no row decides
@@ -149,11 +149,11 @@ def _check_frame(
     }
     for name, given in said.items():
         if given:
-            raise HistoryError(f"a study says {name} already; leave {arg(name)} out")
+            raise HistoryError(f"the study already sets {name}; omit {arg(name)}")
     if frame.calendar.dates is None:
         raise HistoryError(f"daily counts are read by their dates; the study needs {arg('dates')}")
     if frame.contribution is not None:
-        raise HistoryError(f"daily counts do not tell users apart; the study needs {arg('unit', 'request')}")
+        raise HistoryError(f"daily counts contain no user ids; the study needs {arg('unit', 'request')}")
 
 
 def _label(text: str) -> str:

@@ -141,7 +141,7 @@ def find_files(files: object) -> list[Path]:
 
 def _matches(item: object) -> list[Path]:
     if not isinstance(item, str | os.PathLike) or not isinstance(os.fspath(item), str) or "\0" in os.fspath(item):
-        raise HistoryError(f"files: a {type(item).__name__} is no path; pass texts or pathlib.Path")
+        raise HistoryError(f"files: a {type(item).__name__} is not a path; pass str or pathlib.Path")
     path = Path(item)
     # unlike Path.exists, which raises where a name is too long
     if os.path.exists(path) or not glob.has_magic(str(item)):  # noqa: PTH110

@@ -1,4 +1,4 @@
-"""What became of every row of private files. PRIVATE: for the curator's terminal and files, never for a release."""
+"""Numbers of counted and dropped rows. PRIVATE: for the curator's terminal and files, never for a release."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _WORDS = {
     "unreadable_count": "with an unreadable number of trips",
     "outside": "outside the dates, weekdays or period",
     "missing_user": "without a user id",
-    "unknown_zone": "with an origin or destination that is no zone of the network",
+    "unknown_zone": "with an origin or destination that is not a zone of the network",
     "within_zone": "that start and end in the same zone",
-    "no_path": "for pairs that no path joins",
-    "above_bounds": "beyond what is kept of one user",
+    "no_path": "for pairs that no path connects",
+    "above_bounds": "above the limits for one user",
 }
 _CONTRADICTION = (
-    ". WARNING: pre_bounded asserts that the files hold no more of a user than the bounds, and they do. What is above "
-    "was cut in this reading, and readings of other dates may keep more of the same user: do not charge this to a "
-    "budget with kept requests; cut the data set once, and read what is left"
+    ". WARNING: pre_bounded asserts that the files are within the limits for each user, but they are not. The rows "
+    "above the limits were dropped now, but reading other dates may keep more rows of the same user: do not charge "
+    "this to a budget with kept requests; limit the data set once, and read the result"
 )
 _PRIVATE_MODE = 0o600
 
@@ -69,7 +69,7 @@ class TripRows:
 
     def __str__(self) -> str:
         parts = [f"{number:,} {_WORDS[name]}" for name, number in self.numbers.items() if number and name in _WORDS]
-        left_out = f"; left out: {', '.join(parts)}" if parts else ""
+        left_out = f"; dropped: {', '.join(parts)}" if parts else ""
         warning = _CONTRADICTION if self.pre_bounded and self.above_bounds else ""
         return f"PRIVATE, do not publish: {self.counted:,} of {self.read:,} rows counted{left_out}{warning}"
 

@@ -80,36 +80,37 @@ def read_trips(
     temp_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> DemandHistory:
-    """Count PRIVATE trips from CSV or Parquet files, one row per trip, larger than memory or not.
+    """Count PRIVATE trips from CSV or Parquet files with one row per trip. Files may be larger than memory.
 
     files : a path, a pattern like "trips/*.parquet", or a list of them
-    network : a network; or a study, which says everything from `period` to `on_unreachable`, and whose frame the
-        history then holds
-    period : start and end of the operation period, ("07:00", "08:00"), the end not included; ("22:00", "02:00") passes
-        midnight, and what follows midnight belongs to the day on which the period began
-    dates : first and last day, both included. N is the number of these days, whatever the files hold.
+    network : a network; or a study, which sets all options from `period` to `on_unreachable`, and whose frame the
+        history then has
+    period : start and end of the operation period, ("07:00", "08:00"), the end not included; ("22:00", "02:00") crosses
+        midnight, and times after midnight belong to the day on which the period began
+    dates : first and last day, both included. N is the number of these days, independently of the files.
     weekdays : only these days of the range: "mon-fri", "sat,sun" or numbers with Monday 0; N counts only them
     tz : time zone of period and dates, such as "Europe/Berlin": departure times with an offset from UTC are converted
-        to it. Times without one are local clock time as they stand.
-    origin, destination : column of the zone's label, or the columns of (longitude, latitude), which mean the nearest
+        to it. Times without an offset are local clock time and not converted.
+    origin, destination : column of the zone label, or the columns of (longitude, latitude), which select the nearest
         zone within `max_zone_distance_km` of great-circle distance
-    departure : column of the departure time: a timestamp, or text like 2026-03-02 07:15:00 (or as `time_format` says,
-        in the letters of strptime), or with `epoch_unit` a number counted from 1970 in UTC
+    departure : column of the departure time: a timestamp, or text like 2026-03-02 07:15:00 (or in `time_format`, a
+        strptime format), or with `epoch_unit` a number counted from 1970 in UTC
     unit : "request"; or "user" or "user-day", which keep at most `max_requests` requests of each user (and day), and of
-        those at most `max_per_pair` for one pair, chosen at random without looking at other users; `user` is the column
+        those at most `max_per_pair` for one pair, chosen at random independently of other users; `user` is the column
         of ids. The guarantee must be for the same unit.
-    pre_bounded : for unit user: the caller asserts that the files hold no more than these bounds of each user in the
-        whole data set, chosen before its first release. A ledger with kept requests asks for it: what is kept here is
-        chosen anew at every reading, so readings of different dates would hold more of a user together.
+    pre_bounded : for unit user: the caller asserts that the files contain no more than these bounds for each user in
+        the whole data set, selected before its first release. A ledger with kept requests requires it: every call
+        selects again, so calls for different dates would contain more requests of a user together.
     expansion, on_unreachable : as in DemandHistory and Pairs.of_zones
-    diagnostics : PRIVATE file to write the numbers of dropped rows to; never put it where releases are
+    diagnostics : PRIVATE file to write the numbers of dropped rows to; never put it into a release folder
     report : called with those numbers; by default they are printed on the error stream, marked PRIVATE
-    memory_mb, temp_folder : limit of DuckDB's memory, and where it puts what does not fit (private; removed afterwards)
+    memory_mb, temp_folder : limit of DuckDB's memory, and the folder for its temporary files (private; removed at the
+        end)
     progress : called from another thread with the share of the files that has been read
 
-    Rows that cannot be used are dropped and counted, so that no single row decides whether there is a release; only
-    what concerns whole files (none there, damaged, a column missing or of an impossible type) is an error. Messages
-    never show what stands in a record. docs/trips.md has the whole of it.
+    Unusable rows are dropped and counted, so that no single row decides whether there is a release. Only problems with
+    whole files (no file, damaged, a column missing or of an unsuitable type) are errors. Messages never show the
+    contents of a record. For details see docs/trips.md.
     """
     check_progress(progress)
     network, frame, trips = _chosen(
@@ -316,7 +317,7 @@ def _chosen(
     if isinstance(study, Study):
         said = [name for name, value in (calendar | bounds | layout | rest).items() if value != _UNSAID[name]]
         if said:
-            raise HistoryError(f"a study says {said[0]} already; leave {arg(said[0])} out")
+            raise HistoryError(f"the study already sets {said[0]}; omit {arg(said[0])}")
         if study.calendar.dates is None or study.calendar.period.begins is None:
             raise HistoryError(
                 f"trips are counted by dates and hours; the study needs {arg('dates')} and {arg('period')}"

@@ -49,17 +49,17 @@ def learn(
 ) -> Release:
     """Learn a routing policy from a history and release it under a guarantee.
 
-    network : a network, or a whole study, which then says guarantee and mechanism too
-    guarantee : needed by every mechanism but "none"
+    network : a network, or a study, which also sets the guarantee and the mechanism
+    guarantee : required by every mechanism except "none"
     mechanism : "counts" (default), "daily", or "none" (not private), or an object with options: privroute.Counts(...),
         privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
 
-    ledger : the data set's account; the release is charged to it before its noise is drawn, or refused
-    progress : called with the phase and the share done. In the private phase that is k of a public K; afterwards it has
-        the gap of the solver, which sees noisy values only
+    ledger : the account of the data set; the release is charged to it before its noise is drawn, or rejected
+    progress : called with the phase and the share done. In the private phase that is k of a public K; afterwards it
+        includes the gap of the solver, which uses noisy values only
 
-    The noise is OpenDP's, from the system's entropy: two calls give two different releases, and each of them spends
-    the guarantee anew. A delta above 1e-3 is warned of: the release will not be called private.
+    OpenDP draws the noise with system entropy: two calls give two different releases, and each of them spends budget.
+    A delta above 1e-3 causes a warning: the release will not be called private.
     """
     warn_of_large_delta(network.guarantee if isinstance(network, Study) else guarantee)
     return learn_with_noise(network, history, guarantee, mechanism, OpenDPNoise(), ledger=ledger, progress=progress)
@@ -90,7 +90,7 @@ def learn_with_noise(
     if not isinstance(study, Study):
         study = _study(study, history, guarantee, "counts" if mechanism is None else mechanism)
     elif guarantee is not None or mechanism is not None:
-        raise GuaranteeError(f"a study has its own; leave {arg('guarantee')} and {arg('mechanism')} out")
+        raise GuaranteeError(f"a study has its own; omit {arg('guarantee')} and {arg('mechanism')}")
     return Announcement(study, noise, ledger).release(history, progress=progress)
 
 

@@ -41,9 +41,9 @@ __all__ = ["Stream"]
 
 
 class Stream:
-    """Days that keep coming: add each one once, and get a policy made of the days so far.
+    """A stream of daily data: add each day once, and get a policy computed from all days so far.
 
-    folder : where the noisy days are kept; a stream that is there is continued
+    folder : where the noisy days are stored; an existing stream is continued
     network : public, and may change from day to day (`add_day(history, network=...)`); nodes of the pairs must stay
     guarantee : for every request, or for every user and day, over the whole stream; fixed by the first day
     mechanism : which days are averaged, privroute.Daily(window=28), Daily(half_life_days=7), ...
@@ -66,7 +66,7 @@ class Stream:
             raise GuaranteeError(f"guarantee is a {type(guarantee).__name__}; pass privroute.Guarantee")
         if guarantee.unit == "user":
             raise GuaranteeError(
-                "a user is in many days of a stream, so its cost for one user grows with them; use "
+                "a user appears on many days of a stream, so the cost for one user grows with every day; use "
                 f"{arg('unit', 'user-day')}"
             )
         if mechanism is not None and not isinstance(mechanism, Daily):
@@ -176,8 +176,8 @@ class Stream:
         again = set(self.dates).intersection(frame.dates or ())
         if again:
             raise StreamError(
-                f"{folder}: {min(again)} was added before, and a second look at it would cost anew; nothing was "
-                "charged. Its noisy counts are kept, and every later release is made of them at no cost"
+                f"{folder}: {min(again)} was added before, and reading it again would cost budget again; nothing "
+                "was charged. Its noisy counts are stored, and later releases use them at no cost"
             )
         known = self._files.frame()
         if known is None:
@@ -190,8 +190,8 @@ class Stream:
             name = show(bound.get("dataset") if isinstance(bound, dict) else bound)
             given = "no ledger" if self.ledger is None else f"{self.ledger.path}, {show(self.ledger.dataset)}"
             raise StreamError(
-                f"{folder}: the days of this stream are charged to the data set {name} of the ledger it was begun "
-                f"with, and what was given is {given}; nothing was charged or released. Give that ledger, or begin "
+                f"{folder}: the days of this stream are charged to the data set {name} of the ledger it was "
+                f"started with, but {given} was passed; nothing was charged or released. Pass that ledger, or start "
                 "another stream"
             )
 
@@ -210,7 +210,7 @@ class Stream:
             part = next(part for part in theirs | ours if theirs.get(part) != ours.get(part))
             raise StreamError(
                 f"{self._files.folder}: {named(part)} is {_word(theirs.get(part))} where the stream has "
-                f"{_word(ours.get(part))}; use that, or begin another stream"
+                f"{_word(ours.get(part))}; use that, or start another stream"
             )
 
     def __repr__(self) -> str:

@@ -82,7 +82,7 @@ class StreamFiles:
         if self.folder.exists() and not self.folder.is_dir():
             raise StreamError(f"{self.folder} is not a folder; choose another place for the stream")
         if not all(_ours(name) for name in self._names()):
-            raise StreamError(f"{self.folder} holds other files than a new stream; choose an empty folder")
+            raise StreamError(f"{self.folder} contains other files than a new stream; choose an empty folder")
 
     def begin(self, frame: dict[str, Any], origins: list[str], destinations: list[str]) -> None:
         """Write what all days share; the frame last, so that a stream with a frame has its pairs."""

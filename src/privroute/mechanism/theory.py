@@ -195,7 +195,7 @@ def classical_gaussian_scale(
     if epsilon >= 1 and not beyond_its_proof:
         raise GuaranteeError(
             f"epsilon is {epsilon:g}, and the classical Gaussian formula is proved below 1 only; choose a smaller one, "
-            "or pass beyond_its_proof=True for study"
+            "or pass beyond_its_proof=True for research"
         )
     return _positive("sensitivity", sensitivity) / epsilon * math.sqrt(2 * math.log(1.25 / delta))
 

@@ -43,7 +43,7 @@ class Attributes:
             return None
         value = as_number(self.values[name])
         if value is None:
-            raise self.error(name, "give one finite number, or leave the attribute out")
+            raise self.error(name, "give one finite number, or omit the attribute")
         return self.usable(name, value, positive=positive, signed=signed)
 
     def usable(self, name: str, value: float, *, positive: bool = False, signed: bool = False) -> float:
@@ -51,7 +51,7 @@ class Attributes:
         if math.isfinite(value) and (signed or value > 0 or (value == 0 and not positive)):
             return value
         wanted = "finite" if signed else "finite and greater than 0" if positive else "finite and not negative"
-        raise self.error(name, f"it must be {wanted}; correct it, or leave the attribute out")
+        raise self.error(name, f"it must be {wanted}; correct it, or omit the attribute")
 
     def flag(self, name: str) -> bool | None:
         """The attribute as true or false; None if it is not there."""
@@ -67,7 +67,7 @@ class Attributes:
             return bool(value)
         if isinstance(value, str) and value.strip().lower() in _FLAGS:
             return _FLAGS[value.strip().lower()]
-        raise self.error(name, "give True or False, or leave the attribute out")
+        raise self.error(name, "give True or False, or omit the attribute")
 
     def items(self, name: str) -> list[Any]:
         """The values of an attribute that may be a list (merged edges) or a text such as "50;30"; [] if not there."""
@@ -78,7 +78,7 @@ class Attributes:
             value = value.tolist()
         parts = list(value) if isinstance(value, list | tuple) else [value]
         if not parts:
-            raise self.error(name, "the list is empty; give a value, or leave the attribute out")
+            raise self.error(name, "the list is empty; give a value, or omit the attribute")
         return [
             piece.strip() if isinstance(piece, str) else piece
             for part in parts

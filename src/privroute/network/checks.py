@@ -76,7 +76,7 @@ def freeze(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
 def as_array(values: object, name: str, error: type[InputError]) -> NDArray[Any]:
     """`values` as an array of any type and shape; ragged and masked input is refused."""
     if _is_masked(values):
-        raise error(f"{name} has masked entries; fill them, or leave them out")
+        raise error(f"{name} has masked entries; fill them, or omit them")
     try:
         return np.asarray(values)
     except (ValueError, TypeError, OverflowError):

@@ -37,9 +37,9 @@ def draw_network(
 ) -> None:
     """Draw links on their coordinates, coloured by a value, and zones as discs sized by their demand.
 
-    link_values : (links,) what colours the links; default: free-flow minutes
+    link_values : (links,) values that determine the colours of the links; default: free-flow minutes
     link_title : what the colours mean, with its unit
-    path : where the picture goes; its ending chooses the format (.png, .svg, .pdf)
+    path : output file; its extension determines the format (.png, .svg, .pdf)
     """
     try:
         from matplotlib import colormaps  # noqa: PLC0415 - an optional package

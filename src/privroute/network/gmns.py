@@ -82,7 +82,7 @@ def read_gmns(
 
 
 def write_gmns(network: Network, folder: str | os.PathLike[str]) -> None:
-    """Write node.csv, link.csv and config.csv into a folder (made if it is not there)."""
+    """Write node.csv, link.csv and config.csv into a folder, which is created if necessary."""
     check_type(network, Network, "network", NetworkError)
     place = as_path(folder)
     try:
@@ -192,7 +192,7 @@ class _Links:
             label = where.label(row["link_id"], "link_id") if row.get("link_id") else len(self.labels)
             ends = [_end(where, row.get(name, ""), name, index) for name in ("from_node_id", "to_node_id")]
             if ends[0] == ends[1]:
-                raise where.error("the link starts and ends at one node; no path uses such a link, leave it out")
+                raise where.error("the link starts and ends at one node; no path uses such a link, omit it")
             self._add(where, row, label, ends, km, kph)
             if row.get("directed", "") and not _flag(where, row["directed"], "directed"):
                 self._add(where, row, f"{label}-reverse", ends[::-1], km, kph)

@@ -94,7 +94,7 @@ class Network(RebuiltOnCopy):
         if loops.size:
             raise NetworkError(
                 f"link {loops[0]} starts and ends at node {labels[tails[loops[0]]]} ({loops.size} such self-loops in "
-                "all); no path uses them, leave them out"
+                "all); no path uses them, omit them"
             )
         put = object.__setattr__
         put(self, "tail", tails)

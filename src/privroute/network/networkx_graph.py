@@ -57,7 +57,7 @@ def from_networkx(
     road_classes: Mapping[str, RoadClass] | None = None,
     **parameters: float,
 ) -> Network:
-    """Network of a directed NetworkX graph (MultiDiGraph or DiGraph), such as OSMnx makes.
+    """Network of a directed NetworkX graph (MultiDiGraph or DiGraph), such as those from OSMnx.
 
     Node keys, whole numbers or texts, become the node labels. Links have the order of `graph.edges` (or of their
     `link_position`); an edge from a node to itself is left out, since no path uses it. Free-flow times and capacities
@@ -236,7 +236,7 @@ def _curve(edge: Attributes) -> str:
         name = edge.values[CURVE_COLUMN]
         if isinstance(name, str) and name in CURVES:
             return name
-        raise edge.error(CURVE_COLUMN, f"give one of {', '.join(CURVES)}, or leave the attribute out")
+        raise edge.error(CURVE_COLUMN, f"give one of {', '.join(CURVES)}, or omit the attribute")
     return "bpr" if any(parameter.name in edge for parameter in CURVES["bpr"].parameters) else AFFINE
 
 
@@ -245,7 +245,7 @@ def _values(edge: Attributes, name: str, defaults: Mapping[tuple[str, str], floa
     for parameter in CURVES[name].parameters:
         value = _or_default(edge.number(parameter.name, signed=parameter.least < 0), defaults[name, parameter.name])
         if not parameter.allows(value):
-            raise edge.error(parameter.name, f"it must be {parameter.wanted}; correct it, or leave the attribute out")
+            raise edge.error(parameter.name, f"it must be {parameter.wanted}; correct it, or omit the attribute")
         values.append(value)
     return values
 
@@ -277,7 +277,7 @@ def _link_labels(edges: list[Attributes]) -> list[Label] | None:
         try:
             labels.append(as_label(edge.values["link_label"]))
         except NetworkError:
-            advice = "give a whole number or a text, or leave the attribute out of all edges"
+            advice = "give a whole number or a text, or omit the attribute on all edges"
             raise edge.error("link_label", advice) from None
     if 0 < len(having) < len(edges):
         lacking = next(edge for edge in edges if "link_label" not in edge)

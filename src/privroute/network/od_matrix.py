@@ -102,7 +102,7 @@ def read_omx(
 ) -> Demand:
     """Read a demand from an Open Matrix file (needs h5py).
 
-    matrix, lookup : names inside the file; may be left out where the file has just one. Without a lookup the rows
+    matrix, lookup : names inside the file; optional if the file has just one. Without a lookup the rows
         are the network's zones in order.
     """
     try:

@@ -92,7 +92,7 @@ def road_class(edge: Attributes, classes: Mapping[str, RoadClass]) -> RoadClass:
     """Row of the table for `highway`: of several classes the one with the smallest capacity, the first of equals."""
     names = edge.items("highway")
     if not all(isinstance(name, str) for name in names):
-        raise edge.error("highway", 'give a road class as text, such as "primary", or leave the attribute out')
+        raise edge.error("highway", 'give a road class as text, such as "primary", or omit the attribute')
     known = [classes[name] for name in names if name in classes]
     return min(known, key=lambda row: row.capacity_per_hour_lane, default=classes[OTHER])
 
@@ -105,7 +105,7 @@ def lanes(edge: Attributes) -> float | None:
     counts = [as_number(item) for item in edge.items("lanes")]
     numbers = [count for count in counts if count is not None and 0 < count <= _MOST_LANES]
     if len(numbers) != len(counts):
-        raise edge.error("lanes", f"give numbers above 0, at most {_MOST_LANES:g}, or leave the attribute out")
+        raise edge.error("lanes", f"give numbers above 0, at most {_MOST_LANES:g}, or omit the attribute")
     if not numbers:
         return None
     directions = [_one_way(edge, item) for item in edge.items("oneway")]
@@ -149,5 +149,5 @@ def _speed_error(edge: Attributes, name: str) -> NetworkError:
     return edge.error(
         name,
         f'give km/h above 0, at most {_FASTEST_KPH:g}, or a text such as "50", "30 mph", "walk", "none"; '
-        "or leave the attribute out",
+        "or omit the attribute",
     )

@@ -42,7 +42,7 @@ class Pairs(RebuiltOnCopy):
         loops = np.flatnonzero(origins == destinations)
         if loops.size:
             raise DemandError(
-                f"{loops.size:,} pairs start and end at the same node (first at position {loops[0]:,}); leave them out"
+                f"{loops.size:,} pairs start and end at the same node (first at position {loops[0]:,}); omit them"
             )
         object.__setattr__(self, "origin", origins)
         object.__setattr__(self, "destination", destinations)
@@ -57,7 +57,7 @@ class Pairs(RebuiltOnCopy):
     def of_zones(cls, network: Network, *, on_unreachable: OnUnreachable = "error") -> Pairs:
         """Every ordered pair of the network's zones, in the zones' order.
 
-        on_unreachable : what to do with pairs that no path joins: "error" names them, "drop" leaves them out
+        on_unreachable : what to do with pairs that no path connects: "error" names them, "drop" drops them
         """
         check_type(network, Network, "network", DemandError)
         zones = network.zones
@@ -98,7 +98,7 @@ class Pairs(RebuiltOnCopy):
         more = f" and {lost.size - _EXAMPLES:,} more" if lost.size > _EXAMPLES else ""
         raise DemandError(
             f"no path leads from {named}{more} ({lost.size:,} of {len(self):,} pairs); "
-            f"add the missing links, or leave these pairs out with {arg('on_unreachable', 'drop')}"
+            f"add the missing links, or drop these pairs with {arg('on_unreachable', 'drop')}"
         )
 
     def check_fits(self, network: Network) -> None:

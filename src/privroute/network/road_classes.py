@@ -20,7 +20,7 @@ OTHER = "other"
 
 @dataclass(frozen=True, slots=True)
 class RoadClass:
-    """What a link of one class has where the data do not say.
+    """Default values for links of one road class.
 
     capacity_per_hour_lane : vehicles per hour and lane, > 0
     lanes : lanes in the direction of the link, > 0

@@ -68,7 +68,7 @@ def read_tntp(
     nodes : file of node coordinates, if there is one; `crs` says what its x and y are
     time_unit : unit of the file's free-flow times (Eastern Massachusetts: "h")
     capacity_period_min : minutes for which the file counts capacity (an hour unless the file says otherwise)
-    length_unit : unit of the file's lengths; they are left out where it is not given, since files differ
+    length_unit : unit of the file's lengths; without it they are ignored, because files differ
     """
     minutes = MINUTES_PER[one_of(time_unit, MINUTES_PER, "time_unit", InputError)]
     period_min = check_period(capacity_period_min, "capacity_period_min")
@@ -123,8 +123,8 @@ def read_tntp_trips(
     """Read a TNTP trip table as a demand over every ordered pair of the network's zones.
 
     period_min : minutes for which the file counts trips
-    on_unreachable : pairs that no path joins: "error" names them, "drop" leaves them and their trips out
-    check_total : refuse a table whose sum differs from its own TOTAL OD FLOW by more than a thousandth
+    on_unreachable : pairs that no path connects: "error" names them, "drop" drops them and their trips
+    check_total : reject a table whose sum differs from its own TOTAL OD FLOW by more than a thousandth
     """
     check_type(network, Network, "network", DemandError)
     minutes = check_period(period_min)
@@ -221,7 +221,7 @@ def _link(where: Where, text: str, order: dict[str, int]) -> tuple[float, ...]:
     if min(start, end) < 1:
         raise where.error(f"node {min(start, end)}: nodes are numbered from 1")
     if start == end:
-        raise where.error(f"the link starts and ends at node {start}; no path uses such a link, leave it out")
+        raise where.error(f"the link starts and ends at node {start}; no path uses such a link, omit it")
     if not values["capacity"] > 0:
         raise where.error("the capacity is 0; leave a closed link out")
     return (start, end, *(values[name] for name in _COLUMNS[2:]))

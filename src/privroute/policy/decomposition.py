@@ -31,7 +31,7 @@ def decompose(network: Network, pairs: Pairs, flows: ArrayLike, *, tolerance: fl
     flows : (pairs, links) float64, row w in [0, 1] with one unit leaving the pair's origin and reaching its destination
     tolerance : how far a row may be from that, largest deviation at a link or node
 
-    Cycles are left out: they carry flow that no traveller would drive. Rows that are not unit flows are refused.
+    Cycles are removed, because no traveller would drive them. Rows that are not unit flows are rejected.
     """
     pairs.check_fits(network)
     if not (isinstance(tolerance, int | float) and 0 <= tolerance < _LARGEST_TOLERANCE):

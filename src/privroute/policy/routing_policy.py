@@ -34,7 +34,7 @@ _FAULTS = {
 class Route:
     """One path of a pair.
 
-    probability : how often the policy takes it
+    probability : probability of the path in the policy
     nodes : labels of the nodes, origin first
     links : 0-based link indices, in driving order
     """
@@ -78,7 +78,8 @@ class RoutingPolicy(RebuiltOnCopy):
     links : int32 link indices in driving order
     probability : (paths,) ≥ 0, summing to 1 over each pair
 
-    Checked when made: every path leads from origin to destination, meets no node twice and keeps the no-through rule.
+    Validated on construction: every path leads from origin to destination, visits no node twice and keeps the
+    no-through rule.
     """
 
     network: Network

@@ -41,12 +41,13 @@ _PRECISION = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What may be spent on a data set in all; fixed when it is entered, and no function changes it later.
+    """The approved total budget of a data set. It is fixed when the data set is added; no function changes it later.
 
     epsilon, delta, unit : the total guarantee of all releases together, for one unit
-    time_zone : whose wall clock the dates and periods of all releases mean; None: the one of the files
-    kept_requests, kept_per_pair : for the unit user: the data set holds at most so many requests of a user in all (and
-        for one pair; default: the same), chosen once and before the first release; None: each release bounds anew
+    time_zone : time zone of the dates and periods of all releases; None: that of the files
+    kept_requests, kept_per_pair : for the unit user: the data set contains at most this many requests of a user in
+        total (and for one pair; default: the same), selected once, before the first release; None: each release
+        selects again
     """
 
     epsilon: float
@@ -73,8 +74,8 @@ class Approval:
     def _check_kept(self) -> None:
         if self.unit != "user":
             raise GuaranteeError(
-                f"{named('kept_requests')} and {named('kept_per_pair')} belong to the unit user; leave them out, or "
-                "choose that"
+                f"{named('kept_requests')} and {named('kept_per_pair')} are only valid with the unit user; "
+                "omit them, or choose that unit"
             )
         if self.kept_per_pair is None:
             object.__setattr__(self, "kept_per_pair", self.kept_requests)
@@ -105,7 +106,7 @@ class Approval:
         return math.ceil(min(rho / self.grain, 2.0 ** (_GRAINS_LOG2 + 2)))  # exact; the cap is above the total
 
     def rho(self, grains: int) -> float:
-        """So many grains as rho, never rounded down."""
+        """Convert grains to rho, never rounded down."""
         value = float(grains)
         return (value if value >= grains else math.nextafter(value, math.inf)) * self.grain
 
@@ -119,7 +120,7 @@ class Approval:
         return int(total_rho(self.epsilon, self.delta) / self.grain)
 
     def allows(self, grains: int) -> bool:
-        """Whether so many grains are within the approved total; in doubt OpenDP's map decides."""
+        """Whether this number of grains is within the approved total; in doubt OpenDP's map decides."""
         return grains <= self.total or self.epsilon_of(grains) <= self.epsilon
 
 

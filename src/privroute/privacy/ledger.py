@@ -82,13 +82,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Ledger:
-    """One data set's account in a ledger file. Any number of processes may charge it at the same time.
+    """The account of a data set in a ledger file. Several processes may charge it at the same time.
 
-    It protects against accidents (lost, damaged or half-written entries, several writers, a killed process), not
-    against somebody who may write to the file and changes it on purpose.
+    It protects against accidents (lost, damaged or incomplete entries, several writers, a killed process), not against
+    deliberate changes by somebody with write access to the file.
 
-    path : the file, made by `Ledger.create` or `privroute budget init`
-    dataset : the data set's name; may be left out where the file has only one
+    path : the file, created by `Ledger.create` or `privroute budget init`
+    dataset : name of the data set; optional if the file has only one
     """
 
     path: Path
@@ -126,7 +126,7 @@ class Ledger:
         with transaction(place, "write") as file:
             if file.execute("SELECT 1 FROM dataset WHERE name = ?", (name,)).fetchone():
                 raise LedgerError(
-                    f"{place}: the data set {name!r} is there already, and what was approved for it is not changed"
+                    f"{place}: the data set {name!r} already exists, and its approved budget cannot be changed"
                 )
             row = (name, *_terms(approval), _now("microseconds"))  # so that no two accounts have one digest
             file.execute("INSERT INTO dataset VALUES (?,?,?,?,?,?,?,?,?)", (*row, chained("", row)))
@@ -230,9 +230,9 @@ class Ledger:
             raise LedgerError(f"{start}{kept}; give every release these bounds")
         if not contribution.pre_bounded:
             raise LedgerError(
-                f"{start}{kept}, chosen once, and this history chose its own; read files that hold only the kept ones, "
-                f"with {arg('pre_bounded', value=True)}, or enter a data set without kept requests, in which all "
-                "releases add up"
+                f"{start}{kept}, selected once, but this history made its own selection; read files that contain only "
+                f"the kept requests, with {arg('pre_bounded', value=True)}, or add a data set without kept requests, "
+                "in which the costs of all releases add up"
             )
 
     def note_written(self, entry: int, folder: str | os.PathLike[str]) -> None:
@@ -317,7 +317,7 @@ def _chargeable(ledger: Ledger, study: Study, certificate: Certificate) -> tuple
         made = f"mechanism {certificate.mechanism}, noise {certificate.noise}"
         raise LedgerError(
             f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
-            "released; leave the ledger out if it will not be published"
+            "released; omit the ledger if it will not be published"
         )
     return study.guarantee, certificate.rho
 
@@ -333,9 +333,7 @@ def note_written(ledger: Ledger, entry: int, folder: str) -> None:
 def scope_of(frame: Frame) -> Scope:
     """When the trips of a history were made: its period on each of its dates, or whole days where it is not known."""
     if frame.dates is None:
-        raise LedgerError(
-            "a ledger needs to know which days a release is about, and this history has no dates; make it with dates"
-        )
+        raise LedgerError("a ledger needs the dates of a release, but this history has none; create it with dates")
     period = frame.calendar.period
     start_s = period.start_us // SECOND_US  # outwards to whole seconds
     stop_s = -(-(period.start_us + period.length_us) // SECOND_US)

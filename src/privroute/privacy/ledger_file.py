@@ -1,9 +1,9 @@
-"""The file of a ledger: SQLite, opened for one transaction at a time, and refused whenever anything about it is odd.
+"""The file of a ledger: SQLite, opened for one transaction at a time, and rejected on any inconsistency.
 
 A charge that was granted must never be forgotten, neither by kill -9 nor by a loss of power:
 
 - The journal is a rollback journal, not a write-ahead log: with a log, committed charges may live in a second file, and
-  whoever copies the first one alone restores a budget that was spent.
+  a copy of the first one alone restores a budget that was spent.
 - synchronous = EXTRA: the journal's removal, which is the commit, is itself flushed to disk. With FULL a loss of power
   right after the commit could bring the journal back, and with it the state before the charge.
 - Writers take the lock before they read (BEGIN IMMEDIATE), so what is checked is what is charged.
@@ -11,7 +11,7 @@ A charge that was granted must never be forgotten, neither by kill -9 nor by a l
 
 Charges are only ever added, and each carries a digest of itself and of the one before it. This finds accidents: entries
 that were lost, damaged or half written. The digests are not keyed, so they do not stop somebody who may write to the
-file and wants to cheat: whoever changes entries can compute all digests again. Against that only file permissions and
+file and wants to cheat: anybody who changes entries can recompute all digests. Against that only file permissions and
 copies elsewhere help, and the digests that published certificates carry (docs/budget.md).
 """
 

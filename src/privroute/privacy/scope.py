@@ -32,15 +32,15 @@ _LAST_S = (dt.date.max.toordinal() + 1) * DAY_S
 class Scope:
     """Half-open intervals of time, ascending, with gaps between them.
 
-    runs : (start, length, days): the interval [start, start + length) on so many days in a row; whole seconds, counted
-        as (ordinal of the date) x 86,400 + seconds after midnight
+    runs : (start, length, days): the interval [start, start + length) on this many consecutive days; whole seconds,
+        counted as (ordinal of the date) x 86,400 + seconds after midnight
     """
 
     runs: tuple[tuple[int, int, int], ...]
 
     @classmethod
     def of_days(cls, dates: Iterable[dt.date], *, begins_s: int = 0, length_s: int = DAY_S) -> Scope:
-        """The period that begins so many seconds after midnight of each date; it may pass midnight."""
+        """The period that begins this many seconds after midnight of each date; it may cross midnight."""
         starts = np.unique(np.array([day.toordinal() for day in dates], dtype=np.int64)) * DAY_S + begins_s
         if not starts.size or length_s <= 0:
             raise InputError("a scope needs at least one day and a period that is not empty")

@@ -171,8 +171,8 @@ class Certificate:
         if self.noise == "none":
             return "no noise was added to what was computed from the trips"
         if self.noise == "seeded":
-            return "its noise came from a seed, for an experiment, and whoever knows the seed can take it off"
-        return "it carries no guarantee"
+            return "its noise was drawn from a seed, for an experiment, and anybody who knows the seed can remove it"
+        return "it has no guarantee"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON: `private` and the guarantee in front, the study as a whole beside them."""
@@ -187,8 +187,8 @@ class Certificate:
         given = dict(values)
         names = {item.name for item in fields(cls)}
         if set(given) != names | {"private", *_FROM_STUDY}:
-            odd = sorted(set(given) ^ (names | {"private", *_FROM_STUDY}))
-            raise ReleaseError(f"the certificate lacks or does not know {', '.join(map(str, odd[:5]))}")
+            unmatched = sorted(set(given) ^ (names | {"private", *_FROM_STUDY}))
+            raise ReleaseError(f"the certificate has missing or unknown fields: {', '.join(map(str, unmatched[:5]))}")
         private, said = given.pop("private"), {name: given.pop(name) for name in _FROM_STUDY}
         for name, value in given.items():
             _check_field(name, value)
@@ -213,8 +213,9 @@ class Certificate:
 def _check_study(study: dict[str, Any]) -> None:
     """Refuse a study that is not complete, or whose parts are not usable."""
     if set(study) != set(_STUDY):
-        odd = sorted(set(study) ^ set(_STUDY))
-        raise ReleaseError(f"the certificate's study lacks or does not know {', '.join(map(str, odd[:5]))}")
+        unmatched = sorted(set(study) ^ set(_STUDY))
+        fields_of_study = ", ".join(map(str, unmatched[:5]))
+        raise ReleaseError(f"the study in the certificate has missing or unknown fields: {fields_of_study}")
     for name, kind in _STUDY.items():
         if not isinstance(study[name], kind) or isinstance(study[name], bool):
             raise ReleaseError(f"the certificate's study has an unusable {name}")

@@ -3,7 +3,7 @@
 Two statements follow from the noise, and they are not the same:
 
     (epsilon, delta):  P[E | with the trip] ≤ e^epsilon P[E | without it] + delta, and the same the other way round
-    odds:              whoever sees the release changes their odds about one trip by a factor of at most
+    odds:              seeing the release changes anybody's odds about one trip by a factor of at most
                        exp(rho + 2 √(rho ln(2 / p))), except with probability p
 
 The second one bounds the likelihood ratio itself. (epsilon, delta) alone does not bound it "except with probability
@@ -34,7 +34,7 @@ _LARGE_FACTOR = 1e4
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """How sentences speak of one unit of data."""
+    """Phrases for one unit of data."""
 
     meaning: str
     one: str
@@ -52,9 +52,9 @@ _WORDS = {
         one="one trip",
         that="that trip",
         whether="any one trip was",
-        where="Where a trip went and when, from somebody who knows that it was made",
-        knows="the trip was made and wonders where it went or when",
-        several="Several trips of one person together: the factor grows faster than if each trip multiplied it",
+        where="Where and when a trip was made, against somebody who knows that it was made",
+        knows="a trip was made but not where or when",
+        several="Several trips of one person together: the factor grows faster than exponentially with their number",
         many="trips",
     ),
     "user": _Words(
@@ -62,9 +62,9 @@ _WORDS = {
         one="one person",
         that="all trips of that person",
         whether="any one person's trips were",
-        where="Where a person travelled and when, from somebody who knows that their trips are in the data",
-        knows="a person's trips are in the data and wonders where they went or when",
-        several="Several people together (a family, a convoy): the factor grows faster than if each multiplied it",
+        where="Where and when a person travelled, against somebody who knows that their trips are in the data",
+        knows="a person's trips are in the data but not where or when they were made",
+        several="Several people together (a family): the factor grows faster than exponentially with their number",
         many="people",
     ),
     "user-day": _Words(
@@ -72,9 +72,9 @@ _WORDS = {
         one="one person's day",
         that="all trips of that person on that day",
         whether="any one person's trips of one day were",
-        where="Where a person travelled on a day, from somebody who knows that their trips of that day are in the data",
-        knows="a person's trips of a day are in the data and wonders where they went",
-        several="Several days of one person together: the factor grows faster than if each day multiplied it",
+        where="Where a person travelled on a day, against somebody who knows that trips of that day are in the data",
+        knows="a person's trips of a day are in the data but not where they were made",
+        several="Several days of one person together: the factor grows faster than exponentially with their number",
         many="days",
     ),
 }
@@ -116,7 +116,7 @@ def odds_factor(rho: float, exception: float, *, units: int = 1) -> float:
 
 
 def explain(certificate: Certificate) -> Explanation:
-    """Say in sentences what a certificate promises, and what it does not."""
+    """Explain in sentences what a certificate guarantees, and what it does not."""
     made, words = _made(certificate), _WORDS[certificate.unit]
     if not certificate.private or certificate.epsilon is None or certificate.delta is None:
         return Explanation(
@@ -124,7 +124,7 @@ def explain(certificate: Certificate) -> Explanation:
             protected=(),
             from_whom=(),
             strength=_as_stated(certificate),
-            not_protected=("Nothing is protected: whoever sees this release may learn about single trips from it.",),
+            not_protected=("Nothing is protected: this release may reveal single trips to anybody who sees it.",),
             made=made,
         )
     return Explanation(
@@ -139,8 +139,8 @@ def explain(certificate: Certificate) -> Explanation:
         ),
         from_whom=(
             (
-                "Everybody who sees this release, whatever they already know (even every other trip), however they "
-                "compute, now or later, and whatever they do with it."
+                "Anybody who sees this release, regardless of what they already know (even every other trip) and of "
+                "how they analyse it, now or later."
             ),
         ),
         strength=_strength(certificate, certificate.epsilon, certificate.delta),
@@ -159,7 +159,7 @@ def _as_stated(certificate: Certificate) -> tuple[str, ...]:
     sentence = (
         f"Epsilon {epsilon:g} and delta {delta:g} for one {certificate.unit} hold as stated: with {words.that} in the "
         f"data nothing is more than {_factor(likely)} times as likely as without, plus {delta:g}. With such a delta "
-        "this says next to nothing about single persons."
+        "this gives almost no protection to single persons."
     )
     return (sentence,)
 
@@ -169,8 +169,9 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
     likely = math.exp(epsilon) if epsilon < _LARGEST_EXPONENT else math.inf
     sentences = [
         (
-            f"Whatever anybody concludes from this release about {words.one}, they would conclude almost as likely had "
-            f"{words.that} been left out: at most {_factor(likely)} times as likely, plus a chance of {delta:g}."
+            f"Whatever anybody concludes from this release about {words.one}, they would be almost as likely to "
+            f"conclude if {words.that} had been left out: at most {_factor(likely)} times as likely, plus a "
+            f"probability of {delta:g}."
         )
     ]
     if certificate.rho is not None:
@@ -179,8 +180,8 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
         # doubles; flows may move twice as far.
         elsewhere = odds_factor((4 if noise_is_on_flows(certificate.mechanism) else 2) * certificate.rho, delta)
         sentences.append(
-            "In odds: whatever somebody knew before, seeing this release changes their odds that "
-            f"{words.whether} in the data by at most a factor {_factor(factor)}, except with probability {delta:g}. "
+            f"In odds: regardless of prior knowledge, this release changes anybody's odds that {words.whether} in the "
+            f"data by at most a factor of {_factor(factor)}, except with probability {delta:g}. "
             f"{_example(factor)}"
         )
         sentences.append(
@@ -201,65 +202,65 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
             "Several releases from the same trips: together they reveal more than each alone "
             f"({budget_in_words(certificate)})."
         ),
-        "Trips from whoever made this release: the curator saw them all and must be trusted.",
+        "Trips against the curator, who made this release: the curator has access to all trips and must be trusted.",
         (
-            "What is true of everybody: that a road is busy in the morning is what the release is meant to show, and "
-            "it may say something about you whether or not your trips were in the data."
+            "Facts about the population: the release is meant to show, for example, that a road is busy in the "
+            "morning. This may apply to you whether or not your trips were in the data."
         ),
         (
-            "What others know from elsewhere: a release takes nothing away from that. If trips come together (a "
-            f"family, a convoy), they count as several {words.many}."
+            "Information from other sources: a release does not remove it. Trips that people make together "
+            f"(such as a family) count as several {words.many}."
         ),
     )
 
 
 def budget_in_words(certificate: Certificate) -> str:
-    """Which entry of which ledger paid for a release, and what is spent with it."""
+    """The ledger entry of a release, and the total cost of all releases up to it."""
     budget = certificate.budget
     if isinstance(budget, str):
         return "the budget of this data set is not tracked"
     return (
-        f"entry {budget['entry']:,} of the ledger of {budget['dataset']}; with it all releases so far cost epsilon "
+        f"entry {budget['entry']:,} of the ledger of {budget['dataset']}; all releases up to this one cost epsilon "
         f"{budget['spent_epsilon']:.4g} of {budget['approved_epsilon']:g} at delta {budget['approved_delta']:g}"
-        + ("" if delta_caveat(budget["approved_delta"]) is None else ", too large a delta to protect single persons")
+        + ("" if delta_caveat(budget["approved_delta"]) is None else ", which is too large to protect single persons")
     )
 
 
 def _example(factor: float) -> str:
     if not factor < _LARGE_FACTOR:
-        return "Such a factor protects next to nothing."
+        return "A factor of this size gives almost no protection."
     low = 100 / (1 + factor)
     digits = _digits(50 - low)
     least = math.floor(low * 10**digits) / 10**digits  # outwards, so that the sentence stays true
-    return f"Somebody who thought it as likely as not ends between {least:.{digits}f} % and {100 - least:.{digits}f} %."
+    return f"A prior belief of 50 % becomes a belief between {least:.{digits}f} % and {100 - least:.{digits}f} %."
 
 
 def _made(certificate: Certificate) -> tuple[str, ...]:
     """Mechanism, noise and data."""
     data = {
-        "trips": "Made from trip records",
-        "simulated": "Made from simulated trips, so there is nobody in it to protect",
+        "trips": "Computed from trip records",
+        "simulated": "Computed from simulated trips, which contain no real person",
     }[certificate.data]
-    fleet = f"; one trip stands for {certificate.expansion:g} vehicles" if certificate.expansion != 1 else ""
+    fleet = f"; one trip represents {certificate.expansion:g} vehicles" if certificate.expansion != 1 else ""
     sentences = [f"{data}: {certificate.calendar}{fleet}."]
     if certificate.max_requests is not None:
         each = "person" if certificate.unit == "user" else "person and day"
         sentences.append(
-            f"Counted of each {each}: at most {certificate.max_requests:,} trips, at most {certificate.max_per_pair:,} "
-            "of them for one origin and destination."
+            f"Limits for each {each}: at most {certificate.max_requests:,} trips are counted, at most "
+            f"{certificate.max_per_pair:,} of them for one origin and destination."
         )
     options = ", ".join(f"{name} {value}" for name, value in certificate.options.items() if value is not None)
     sentences.append(f"Mechanism {certificate.mechanism}" + (f" ({options})." if options else "."))
     if certificate.noise_scale is not None and certificate.sensitivity is not None:
         source = {
-            "opendp": "OpenDP's discrete Gaussian, from the system's entropy",
-            "seeded": "a discrete Gaussian from a seed",
+            "opendp": "discrete Gaussian from OpenDP, with system entropy",
+            "seeded": "discrete Gaussian with a fixed seed",
             "none": "none",
         }[certificate.noise]
         one = _WORDS[certificate.unit].one
         noisy = (
-            f"{certificate.noise_scale:.4g} on each pair's share of each link; {one} changes all shares together by "
-            f"at most {certificate.sensitivity:.4g}"
+            f"{certificate.noise_scale:.4g} on the share of each pair on each link; {one} changes all shares together "
+            f"by at most {certificate.sensitivity:.4g}"
             if noise_is_on_flows(certificate.mechanism)
             else f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
             f"{certificate.sensitivity:g}"
@@ -277,12 +278,10 @@ def _days_in_words(certificate: Certificate, scale: float) -> str:
     """How the noisy days of a daily release were put together."""
     window = min(int(certificate.options.get("window") or certificate.days), int(certificate.days))
     if certificate.options.get("half_life_days") is not None or certificate.options.get("next_weekday"):
-        return (
-            f"Each of the last {window:,} days has noise of its own; how much a day counts depends on its date alone."
-        )
+        return f"Each of the last {window:,} days has independent noise; the weight of a day depends only on its date."
     return (
-        f"The released counts are sums over the last {window:,} days, each day with noise of its own: standard "
-        f"deviation {scale * math.sqrt(window):.4g} on a sum."
+        f"The released counts are sums over the last {window:,} days, each with independent noise: the standard "
+        f"deviation of a sum is {scale * math.sqrt(window):.4g}."
     )
 
 

@@ -90,7 +90,7 @@ def _check_place(target: Path, *, overwrite: bool) -> None:
     if not overwrite:
         raise ReleaseError(f"{target} is not empty; choose another folder, or pass overwrite=True to replace it")
     if not only_a_release(target):
-        raise ReleaseError(f"{target} holds other files than a release, so it is not replaced; choose another folder")
+        raise ReleaseError(f"{target} contains other files than a release and is not replaced; choose another folder")
 
 
 def _write_tables(

@@ -29,10 +29,10 @@ class Release:
     """A routing policy with its certificate.
 
     policy : probabilities over paths for every pair
-    demand : the rates it was made for, where the mechanism releases them
+    demand : the rates it was computed for, if the mechanism releases them
     noisy_counts : (pairs,) int64, the integers that the mechanism released, negatives included, or None
     certificate : what is protected, and how strongly
-    on_saved : told the folder after the release was written there, so that a ledger can note it
+    on_saved : called with the folder after the release was written, so that a ledger can record it
     """
 
     policy: RoutingPolicy
@@ -72,6 +72,6 @@ class Release:
 
 
 def load_release(folder: str | os.PathLike[str]) -> Release:
-    """Read a release folder; a damaged or incomplete one is refused with the reason."""
+    """Read a release folder. Raises an error with the reason if it is damaged or incomplete."""
     policy, certificate, demand, noisy_counts = read_release(folder)
     return Release(policy, certificate, demand, noisy_counts)

@@ -36,8 +36,8 @@ Durations are seconds and distances metres, as routing engines have them. Answer
 _Pinned = Annotated[str | None, Query(description=schemas.RELEASE["description"])]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": schemas.Problem, "description": "The Host header is not one of this server's."},
-    404: {"model": schemas.Problem, "description": "There is no such node, pair or release."},
-    422: {"model": schemas.Problem, "description": "The question cannot be read."},
+    404: {"model": schemas.Problem, "description": "The node, pair or release does not exist."},
+    422: {"model": schemas.Problem, "description": "The request is invalid."},
 }
 
 
@@ -87,7 +87,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
         openapi_extra={"parameters": [*schemas.ENDS, schemas.SEED]},
     )
     async def sample(request: Request) -> Response:
-        """One route, drawn with the probabilities of the policy: what a single vehicle should be told."""
+        """One route, sampled with the probabilities of the policy, for a single vehicle."""
         query = request.query_params
         return _fresh(service.sample(*_ends(query), _seed(query.get("seed"))))
 
@@ -96,9 +96,9 @@ def _add_api(app: FastAPI, service: Service) -> None:
         response_model=schemas.Batch,
         tags=["routes"],
         responses={
-            413: {"model": schemas.Problem, "description": "The question or its answer is too large."},
-            415: {"model": schemas.Problem, "description": "The question is not JSON."},
-            503: {"model": schemas.Problem, "description": "Others are being answered; ask again."},
+            413: {"model": schemas.Problem, "description": "The request or its response is too large."},
+            415: {"model": schemas.Problem, "description": "The request is not JSON."},
+            503: {"model": schemas.Problem, "description": "The server is busy; try again."},
         },
         openapi_extra={
             "requestBody": {
@@ -197,7 +197,7 @@ async def _body(request: Request) -> bytes:
         body += chunk
         if len(body) > _LARGEST_BODY:
             raise HTTPException(
-                413, f"the question has more than {_LARGEST_BODY // 2**20} MB; ask for fewer pairs at once"
+                413, f"the request has more than {_LARGEST_BODY // 2**20} MB; ask for fewer pairs at once"
             )
     return bytes(body)
 
@@ -213,9 +213,9 @@ def _problem(status: int, code: str, message: str, headers: Any = None) -> Respo
 
 
 _SENTENCES = {
-    404: ("NotFound", "there is nothing at this address; /docs lists what there is"),
-    503: ("Busy", "as many batches as fit are being answered; ask again in a few seconds"),
-    405: ("MethodNotAllowed", "this address does not take this method; /docs lists what it takes"),
+    404: ("NotFound", "this address does not exist; see /docs for all addresses"),
+    503: ("Busy", "the server is busy with other batches; try again in a few seconds"),
+    405: ("MethodNotAllowed", "this address does not accept this method; see /docs"),
 }
 
 
@@ -241,4 +241,4 @@ async def _on_input(_: Request, problem: Exception) -> Response:
 
 
 async def _on_anything(_: Request, __: Exception) -> Response:
-    return _problem(500, "Fault", "the server failed at this; the release is fine, please report it")
+    return _problem(500, "Fault", "internal error, the release is intact; please report it")

@@ -78,7 +78,7 @@ class Plain(Response):
 class InTurn(Response):
     """An answer that is made and sent while it holds one of a few turns, since it stands in memory until it is sent.
 
-    Whoever gets no turn in time, because others read slowly, is told to come again.
+    A client that gets no turn in time, because others read slowly, is asked to try again.
     """
 
     def __init__(self, turns: asyncio.Semaphore, make: Callable[[], Response], patience_s: float) -> None:

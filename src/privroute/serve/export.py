@@ -74,7 +74,7 @@ def export_release(
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(f"{place} cannot be used as a folder ({reason}); choose another") from None
     if taken and not overwrite:
-        raise InputError(f"{taken[0]} is there already; choose another folder, or pass overwrite=True to replace it")
+        raise InputError(f"{taken[0]} already exists; choose another folder, or pass overwrite=True to replace it")
     picture = Picture(release)
     with ExitStack() as stack:
         links, routes = (stack.enter_context(write_whole(path)) for path in paths[-2:])

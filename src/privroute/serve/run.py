@@ -68,7 +68,9 @@ def _listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError):
-        raise InputError(f"{host!r} is no address of this machine; 127.0.0.1 is, and 0.0.0.0 stands for all") from None
+        raise InputError(
+            f"{host!r} is not an address of this machine; use 127.0.0.1, or 0.0.0.0 for all addresses"
+        ) from None
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(place)

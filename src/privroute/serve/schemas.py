@@ -28,17 +28,17 @@ Label = Annotated[int, Field(ge=-_LARGEST_LABEL, le=_LARGEST_LABEL)] | str
 
 
 class Route(BaseModel):
-    """One way from origin to destination."""
+    """One route from origin to destination."""
 
-    probability: float = Field(description="How often the policy takes this route.", ge=0, le=1)
+    probability: float = Field(description="Probability of this route in the policy.", ge=0, le=1)
     duration: float | None = Field(
-        description="Seconds, at the released demand where there is one, otherwise on empty roads."
+        description="Seconds, at the released demand if there is one, otherwise on empty roads."
     )
     duration_free_flow: float | None = Field(description="Seconds on empty roads.")
-    distance: float | None = Field(description="Metres; null where the network has no lengths.")
-    weight: float | None = Field(description="What the policy makes small; `weight_name` says what it is.")
+    distance: float | None = Field(description="Metres; null if the network has no lengths.")
+    weight: float | None = Field(description="What the policy minimizes; see `weight_name`.")
     nodes: list[Label] = Field(
-        description="Nodes from origin to destination; whole numbers that JSON readers would round are texts."
+        description="Nodes from origin to destination; integers that JSON readers would round are strings."
     )
     links: list[Label] = Field(description="Links in driving order.")
 
@@ -53,14 +53,14 @@ class Answer(Routes):
     """Routes of one pair."""
 
     code: Literal["Ok"]
-    release: str = Field(description="Names the release; pass it as `release` for answers that may be kept for ever.")
+    release: str = Field(description="Id of the release; pass it as `release` to make responses cacheable.")
     weight_name: Literal["marginal_duration", "duration"] = Field(
-        description="`marginal_duration`: seconds that one more vehicle costs all together, at the released demand."
+        description="`marginal_duration`: seconds that one more vehicle costs all vehicles, at the released demand."
     )
 
 
 class Batch(BaseModel):
-    """Routes of many pairs, in the order asked."""
+    """Routes of many pairs, in the order of the request."""
 
     code: Literal["Ok"]
     release: str
@@ -73,7 +73,7 @@ class BatchRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     pairs: list[tuple[Label, Label]] = Field(max_length=MOST_PAIRS, description="[origin, destination] of each pair.")
-    sample: bool = Field(default=False, description="Draw one route for each pair instead of giving all.")
+    sample: bool = Field(default=False, description="Sample one route for each pair instead of returning all.")
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] | None = Field(
         default=None, description="With `sample`: the same seed gives the same draws."
     )
@@ -84,7 +84,7 @@ class CertificateAnswer(BaseModel):
 
     release: str
     private: bool = Field(
-        description="False without protecting noise, and where delta is above 0.001; `words` say which."
+        description="False without noise that protects, or if delta is above 0.001; `words` states the reason."
     )
     certificate: dict[str, Any]
     words: dict[str, Any] = Field(description="The certificate in sentences: what it protects and what it does not.")
@@ -95,11 +95,11 @@ class FeatureCollection(BaseModel):
 
     type: Literal["FeatureCollection"]
     features: list[dict[str, Any]]
-    computed_layout: bool = Field(description="True where the network has no coordinates and a layout was computed.")
+    computed_layout: bool = Field(description="True if the network has no coordinates and a layout was computed.")
 
 
 class Health(BaseModel):
-    """The server is there."""
+    """Status of the server."""
 
     status: Literal["ok"]
     release: str
@@ -108,10 +108,10 @@ class Health(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why there is no answer."""
+    """An error response."""
 
     code: str
-    message: str = Field(description="A sentence.")
+    message: str = Field(description="The reason, as a sentence.")
 
 
 def _parameter(name: str, description: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:

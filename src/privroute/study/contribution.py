@@ -18,13 +18,13 @@ LARGEST_BOUND = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """How many requests of each user were counted at most. Public: chosen before anybody looked at the trips.
+    """Largest number of requests of each user that are counted. Public: chosen before anybody looks at the trips.
 
     unit : "user": of each user in the whole history; "user-day": of each user on each day
     max_requests : k, requests kept of each user (and day)
     max_per_pair : k_p ≤ k, requests kept of each user (and day) for one pair; default: k
-    pre_bounded : they were chosen once for the whole data set, before its first release, so that all releases together
-        hold no more of a user; otherwise every history holds another choice
+    pre_bounded : they were selected once for the whole data set, before its first release, so that all releases
+        together contain no more of a user; otherwise every history has its own selection
 
     The requests to keep must be chosen for each user (and day) without looking at anybody else's: `read_trips` does so.
     A caller who makes a DemandHistory with a contribution by hand asserts it. Proof: docs/proofs/user.md.

@@ -61,8 +61,8 @@ def delta_caveat(delta: float) -> str | None:
     if delta <= LARGEST_PRIVATE_DELTA:
         return None
     return (
-        f"delta {delta:g} is above {LARGEST_PRIVATE_DELTA:g}, too large to mean anything for single persons: the "
-        f"guarantee holds as stated, and it permits that somebody's trips are revealed with probability {delta:g}"
+        f"delta {delta:g} is above {LARGEST_PRIVATE_DELTA:g}, too large to protect single persons: the guarantee "
+        f"holds as stated, but it allows somebody's trips to be revealed with probability {delta:g}"
     )
 
 

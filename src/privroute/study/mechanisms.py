@@ -63,14 +63,14 @@ def _option(default: Any, words: str) -> Any:
 
 _GAP_HELP = "Solve the optimum up to this relative gap."
 _BINS_HELP = "Number of gravity bins within which negative counts are settled."
-_SMALLEST_BIN_HELP = "Least number of pairs in a gravity bin."
+_SMALLEST_BIN_HELP = "Minimum number of pairs in a gravity bin."
 _ALPHA_HELP = (
-    "Weight of the regulariser, vehicle-minutes per minute: more means less noise and routes that are spread more."
+    "Weight of the regulariser, vehicle-minutes per minute; a larger weight means less noise and more spread routes."
 )
 _TILT_HELP = (
     "Subtract this many noise scales from each link before the projection, in proportion to its free-flow time."
 )
-_TOLERANCE_HELP = "Largest certified error of what is computed before the noise, ℓ2; it is part of the sensitivity."
+_TOLERANCE_HELP = "Largest certified ℓ2 error of the computation before the noise; it is part of the sensitivity."
 _PUBLIC_DEMAND_HELP = (
     "File of a public demand per hour (.tntp, .csv, .omx), or sioux-falls: bounds the traffic of a day."
 )
@@ -101,14 +101,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Daily:
-    """Add noise to every day's counts, average days, then as `Counts`.
+    """Add noise to the counts of every day, average the days, then continue as `Counts`.
 
-    A request is in one day only, so all days together cost what one day costs; each day could be released on its own.
-    Which days are averaged is a matter of public dates:
+    A request is in one day only, so all days together cost as much as one day; each day could be released separately.
+    The selection of days depends only on public dates:
 
     window : only the last N days. Default: all
-    half_life_days : the weight of a day halves every N days (online). Default: all alike
-    next_weekday : only days of the weekday that follows the last day, where there are any: Mondays after a Sunday
+    half_life_days : the weight of a day halves every N days. Default: equal weights
+    next_weekday : only days of the weekday that follows the last day, if there are any: Mondays after a Sunday
     """
 
     name: ClassVar[str] = "daily"
@@ -119,7 +119,7 @@ class Daily:
     gap: float = _option(1e-8, _GAP_HELP)
     bins: int = _option(20, _BINS_HELP)
     smallest_bin: int = _option(200, _SMALLEST_BIN_HELP)
-    half_life_days: float | None = _option(None, "Halve the weight of a day every N days. Default: all alike.")
+    half_life_days: float | None = _option(None, "Halve the weight of a day every N days. Default: equal weights.")
     next_weekday: bool = _option(default=False, words="Use only days of the weekday that follows the last day.")
 
     def __post_init__(self) -> None:
@@ -252,9 +252,7 @@ class Sgd:
         other = ("beta", "derivative_bound") if certified else ("ceiling", "cap_factor", "cap_trips")
         for name in other:
             if getattr(self, name) is not None:
-                raise GuaranteeError(
-                    f"{named(name)} does not belong to {arg('constants', self.constants)}; leave it out"
-                )
+                raise GuaranteeError(f"{named(name)} is not valid with {arg('constants', self.constants)}; omit it")
         _number("tilt", self.tilt, least=0.0, below=_LARGEST_TILT)
         if certified:
             _number("ceiling", self.ceiling, above=1.0)

@@ -95,13 +95,13 @@ class Settings:
             for name in ("from", "to", "weekdays", "periods", "time_zone", "days", "period_min")
         )
         if periods is not None and minutes is not None:
-            raise InputError(f"{named('period')} says how long it lasts; leave {named('period_min')} out")
+            raise InputError(f"{named('period')} already sets the length; omit {named('period_min')}")
         hours: dict[str, Any] = {"periods": periods or ()} | ({} if minutes is None else {"period_min": minutes})
         if days is not None and first is None and last is None:
             return Calendar.from_dict({"days": days, "time_zone": zone} | hours)
         if first is None or last is None:
             lacking = "from" if first is None else "to"
-            raise InputError(f"{named(lacking)} is missing; the range of days is public and is not taken from the data")
+            raise InputError(f"{named(lacking)} is missing; the date range is public and is never taken from the data")
         if last < first:
             raise InputError(f"{named('to')} {last} is before {named('from')} {first}")
         dated = Calendar.of((periods or ("00:00-24:00",))[0], (first, last), weekdays, zone)
@@ -151,7 +151,7 @@ class Settings:
         for key in KEYS.values():
             if key.owners and key.id in self.values and name not in key.owners:
                 owners = " or ".join(arg("mechanism", owner) for owner in key.owners)
-                raise InputError(f"{named(key.name)} belongs to {owners}; leave it out, or choose that")
+                raise InputError(f"{named(key.name)} is only valid with {owners}; omit it, or choose that")
         for option, why in _NEEDED.items():
             if name in KEYS[f"mechanism.{option}"].owners and f"mechanism.{option}" not in self.values:
                 if option == "public_demand" and (prior or self.values.get("mechanism.beta") is not None):

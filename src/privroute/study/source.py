@@ -29,7 +29,7 @@ _PERIOD_MIN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How a study's network is read again; whoever makes a study of a network in memory may leave it out.
+    """How a study's network is read again; optional for a network that was created in memory.
 
     network : path of a TNTP net file or a GMNS folder, or sioux-falls (built in)
     nodes, time_unit : of TNTP files only; latency, factor : as in read_tntp. None: the default of the reader
@@ -57,14 +57,16 @@ class Source:
         if kind != "TNTP":
             for name in ("nodes", "time_unit"):
                 if getattr(self, name) is not None:
-                    raise InputError(f"{named(name)} belongs to TNTP files, and {path} is {kind}; leave it out")
+                    raise InputError(f"{named(name)} is only valid for TNTP files, but {path} is {kind}; omit it")
         elif not path.exists():
             raise InputError(
                 f"{path}: there is no such file; {named('network')} takes a TNTP net file, a GMNS folder, or {BUILT_IN}"
             )
         latency = self.latency or ("affine" if kind == "built in" else "bpr")
         if self.factor is not None and latency != "affine":
-            raise InputError(f"{named('factor')} belongs to {arg('latency', 'affine')}; leave it out, or choose that")
+            raise InputError(
+                f"{named('factor')} is only valid with {arg('latency', 'affine')}; omit it, or choose that"
+            )
         factor = 2.0 if self.factor is None else self.factor
         if kind == "built in":
             scenario = sioux_falls(latency=latency, factor=factor)
@@ -96,7 +98,7 @@ def read_public_demand(
     """A public demand from a file, whose ending says what it is, or the built-in one."""
     ending = Path(path).suffix.lower()
     if matrix is not None and ending != ".omx":
-        raise InputError(f"{named('matrix')} belongs to Open Matrix files, and {path} is none; leave it out")
+        raise InputError(f"{named('matrix')} is only valid for Open Matrix files, but {path} is not one; omit it")
     if str(path) == BUILT_IN:
         return _built_in_demand(network, period_min)
     if ending in (".tntp", ".txt"):
@@ -114,7 +116,9 @@ def _built_in_demand(network: Network, period_min: float) -> Demand:
     scenario = sioux_falls()
     own = scenario.network
     if network.node_labels != own.node_labels or not np.array_equal(network.zones, own.zones):
-        raise InputError(f"the demand {BUILT_IN} belongs to the network {BUILT_IN}; give a file for this one")
+        raise InputError(
+            f"the demand {BUILT_IN} is only valid with the network {BUILT_IN}; pass a file for this network"
+        )
     if period_min != _PERIOD_MIN:
-        raise InputError(f"the demand {BUILT_IN} is per hour; leave the minutes of its period out")
+        raise InputError(f"the demand {BUILT_IN} is per hour; omit the length of its period")
     return scenario.demand

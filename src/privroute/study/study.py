@@ -33,7 +33,7 @@ __all__ = ["Study"]
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Network, pairs, calendar, bounds, guarantee and mechanism: what a release will be about.
+    """All public settings of a release: network, pairs, calendar, bounds, guarantee and mechanism.
 
     network : public; source : the files it is read from, for `save`; None for a network made in memory
     frame : what is public of the data: pairs, calendar, expansion, bounds on users
@@ -41,8 +41,8 @@ class Study:
     mechanism : a name, or an object with options such as privroute.Counts(...)
     trips : columns and formats of the trip files
 
-    It is checked here, once: that paths join all pairs, and that guarantee, bounds and mechanism fit each other.
-    Histories and ledgers hold its frame, certificates and plans the study itself.
+    Validated once, on construction: paths connect all pairs, and guarantee, bounds and mechanism are consistent.
+    Histories and ledgers contain its frame, certificates and plans the study itself.
     """
 
     network: Network
@@ -131,7 +131,7 @@ class Study:
         place = as_path(path)
         if place.exists() and not overwrite:
             raise InputError(
-                f"{place} is there already; choose another file, or replace it with {arg('overwrite', value=True)}"
+                f"{place} already exists; choose another file, or replace it with {arg('overwrite', value=True)}"
             )
         values = {
             key: relative(value, place.parent) if KEYS[key].kind is PATH else value
@@ -143,7 +143,7 @@ class Study:
     def settings(self) -> Settings:
         """The values of the keys that make this study; what a study file cannot say is refused."""
         if self.source is None:
-            raise InputError(f"the network was made in memory; say with {arg('source')} from which files it is read")
+            raise InputError(f"the network was created in memory; pass {arg('source')} with the files it is read from")
         options = {item.name: getattr(self.mechanism, item.name) for item in fields(self.mechanism)}
         if options.pop("public_demand", None) is not None and self.source.public_demand is None:
             raise InputError(

@@ -51,7 +51,7 @@
     async routes(origin, destination) {
       const { links, nodes } = this.found;
       const pair = this.pair.get(this.node.get(origin) * nodes.label.length + this.node.get(destination));
-      if (pair === undefined) throw new Error(`This file has no routes from ${origin} to ${destination}.`);
+      if (pair === undefined) throw new Error(`This file contains no routes from ${origin} to ${destination}.`);
       const routes = [];
       for (let i = this.routeStart[pair]; i < this.routeStart[pair + 1]; i++) {
         const used = [...this.table.link.subarray(this.linkStart[i], this.linkStart[i + 1])];
@@ -92,14 +92,14 @@
     const describeZone = (zone) => {
       const i = drawing.nodes.zone.indexOf(zone);
       const perHour = drawing.nodes.zone_per_h;
-      return `Zone ${drawing.nodes.label[zone]}${perHour ? `\n${words.count(perHour[i])} trips an hour start or end here` : ""}`;
+      return `Zone ${drawing.nodes.label[zone]}${perHour ? `\n${words.count(perHour[i])} trips per hour start or end here` : ""}`;
     };
     const describeLink = (i) => {
       const { links, nodes } = drawing;
       const lines = [`${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`];
-      if (links.volume_per_h) lines.push(`${words.count(links.volume_per_h[i])} of ${words.count(links.capacity_per_h[i])} vehicles an hour (${links.value[i] === null ? "–" : links.value[i].toFixed(2)})`);
+      if (links.volume_per_h) lines.push(`${words.count(links.volume_per_h[i])} of ${words.count(links.capacity_per_h[i])} vehicles per hour (${links.value[i] === null ? "–" : links.value[i].toFixed(2)})`);
       else lines.push(`used by ${words.several(links.value[i], "pair")}`);
-      lines.push(`${words.minutes(links.duration[i])}${links.volume_per_h ? `, ${words.minutes(links.duration_free_flow[i])} when empty` : ""}`);
+      lines.push(`${words.minutes(links.duration[i])}${links.volume_per_h ? `, ${words.minutes(links.duration_free_flow[i])} on empty roads` : ""}`);
       return lines.join("\n");
     };
 
@@ -127,12 +127,12 @@
       map.show([], ends);
       if (!origin || !destination) {
         privroute.showStart(sheet, drawing, (from, to) => choose({ origin: from, destination: to }));
-        if (origin) say(`Origin ${origin}. Choose a destination.`);
+        if (origin) say(`Origin ${origin}. Select a destination.`);
         return;
       }
       open("routes");
       try {
-        if (origin === destination) throw new Error("Origin and destination are the same zone; choose two different ones.");
+        if (origin === destination) throw new Error("Origin and destination are the same zone. Select two different zones.");
         const routes = await source.routes(origin, destination);
         if (chosen.origin !== origin || chosen.destination !== destination) return;
         shown = { origin, destination, routes };
@@ -178,7 +178,7 @@
       map.drive(i);
       const times = routes.map((_, j) => tally.filter((each) => each === j).length);
       by("drawn-count").dataset.draws = tally.length;
-      by("drawn-count").textContent = routes.length === 1 ? "Route 1, as always." : `Sampled: route ${i + 1}.  ${tally.length > 1 ? `So far ${times.map((each, j) => `${each} × ${j + 1}`).join(", ")}.` : ""}`;
+      by("drawn-count").textContent = routes.length === 1 ? "Route 1 (the only route)." : `Sampled: route ${i + 1}.  ${tally.length > 1 ? `Total: ${times.map((each, j) => `${each} × ${j + 1}`).join(", ")}.` : ""}`;
       say(`Sampled: route ${i + 1} of ${routes.length}, ${words.minutes(routes[i].duration)}.`);
     };
 
@@ -234,7 +234,7 @@
   };
 
   start().catch((problem) => {
-    document.querySelector(".panel").prepend(element("p", { class: "banner", role: "alert" }, `This page could not be shown: ${problem.message}`));
+    document.querySelector(".panel").prepend(element("p", { class: "banner", role: "alert" }, `Could not load the page: ${problem.message}`));
     throw problem;
   });
 })();

@@ -45,7 +45,7 @@ privroute.ZoneField = class {
     if (!shown.length) {
       const none = document.createElement("li");
       none.className = "none";
-      none.textContent = "No zone has such a label";
+      none.textContent = "No matching zone";
       this.list.append(none);
     }
     this.list.hidden = false;

@@ -41,7 +41,7 @@
       ...paragraphs(about.description), element("pre", {}, call),
       ...(query.length ? [element("h3", {}, "Query"), table(query.map((each) => [each.name + (each.required ? "" : " (optional)"), kind(description, each.schema), each.description]))] : []),
       ...(body ? [element("h3", {}, "Body"), properties(description, body)] : []),
-      element("h3", {}, "Answers"),
+      element("h3", {}, "Responses"),
       table(Object.entries(about.responses).map(([status, each]) =>
         [status, each.content ? kind(description, Object.values(each.content)[0].schema) : "", each.description])));
   };
@@ -52,7 +52,7 @@
     for (const [path, methods] of Object.entries(description.paths)) {
       for (const [method, about] of Object.entries(methods)) article.append(operation(description, path, method, about));
     }
-    article.append(element("h2", {}, "What is in them"));
+    article.append(element("h2", {}, "Schemas"));
     for (const [name, schema] of Object.entries(description.components.schemas)) {
       article.append(element("h3", {}, name), ...paragraphs(schema.description), properties(description, schema));
     }

@@ -38,7 +38,7 @@ privroute.showFacts = (drawing) => {
   document.getElementById("facts").textContent = [
     several(drawing.nodes.zone.length, "zone"), several(drawing.links.tail.length, "link"),
     several(drawing.pairs, "pair"), several(drawing.routes, "route"),
-    ...(drawing.vehicles_per_h === null ? [] : [`${count(drawing.vehicles_per_h)} vehicles an hour`]),
+    ...(drawing.vehicles_per_h === null ? [] : [`${count(drawing.vehicles_per_h)} vehicles per hour`]),
   ].join("  ·  ");
 };
 
@@ -47,23 +47,23 @@ privroute.showStart = (sheet, drawing, choose) => {
   const [origin, destination] = drawing.example.map(String);
   const numbers = [
     ["Pairs with routes", words.count(drawing.pairs)],
-    ["Routes for a pair", (drawing.routes / Math.max(drawing.pairs, 1)).toFixed(2)],
-    ...(drawing.vehicles_per_h === null ? [] : [["Vehicles an hour", words.count(drawing.vehicles_per_h)]]),
+    ["Routes per pair", (drawing.routes / Math.max(drawing.pairs, 1)).toFixed(2)],
+    ...(drawing.vehicles_per_h === null ? [] : [["Vehicles per hour", words.count(drawing.vehicles_per_h)]]),
     ...(drawing.coloured_by === "volume_over_capacity"
       ? [["Links over capacity", words.count(drawing.links.value.filter((value) => value === null || value > 1).length)]]
       : []),
   ];
   sheet.replaceChildren(
-    element("h2", {}, "Where to?"),
+    element("h2", {}, "Select a route"),
     element("p", { id: "hours" }, `For ${drawing.hours}.`),
     element("p", { class: "soft" },
-      "Choose two zones on the map, or type their labels. The policy spreads the trips of a pair over routes so that everybody together loses as little time as possible."),
+      "Select two zones on the map, or type their labels. The policy spreads the trips of each pair over routes so that the total travel time is as small as possible."),
     ...(drawing.pairs
-      ? [element("p", {}, "For example ",
+      ? [element("p", {}, "Example: ",
           element("button", { type: "button", class: "text-button", id: "example", onclick: () => choose(origin, destination) }, `${origin} → ${destination}`))]
       : []),
     ...(drawing.embedded_pairs !== undefined && drawing.embedded_pairs < drawing.pairs
-      ? [element("p", { class: "soft" }, `This file has the routes of ${words.count(drawing.embedded_pairs)} of ${words.count(drawing.pairs)} pairs, those with the largest demand.`)]
+      ? [element("p", { class: "soft" }, `This file contains the routes of ${words.count(drawing.embedded_pairs)} of ${words.count(drawing.pairs)} pairs, those with the largest demand.`)]
       : []),
     element("dl", { class: "numbers" }, ...numbers.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))),
   );
@@ -104,7 +104,7 @@ privroute.showRoutes = (sheet, drawing, found, listeners) => {
   sheet.replaceChildren(
     element("h2", { id: "routes-title" }, `${origin} → ${destination}`),
     element("p", { class: "soft" }, routes.length === 1
-      ? `Every trip takes the same route, ${words.minutes(mean)}${busy ? " at the released demand" : " on empty roads"}.`
+      ? `All trips take the same route, ${words.minutes(mean)}${busy ? " at the released demand" : " on empty roads"}.`
       : `Trips are spread over ${routes.length} routes, ${words.minutes(mean)} on average${busy ? " at the released demand" : " on empty roads"}.`),
     element("ul", { class: "choices", "aria-label": "Routes, the most probable first" }, ...choices),
     element("button", { type: "button", class: "action", id: "sample", onclick: listeners.sample }, "Sample a route"),
@@ -151,9 +151,9 @@ privroute.showLinks = (sheet, drawing) => {
       : [element("td", {}, words.count(links.value[i]))])));
   const columns = busy ? ["Link", "Vehicles / h", "Capacity / h", "Ratio"] : ["Link", "Pairs"];
   sheet.replaceChildren(
-    element("h2", {}, busy ? "Fullest links" : "Most used links"),
+    element("h2", {}, busy ? "Links with the highest volume / capacity" : "Most used links"),
     element("table", {},
-      element("caption", {}, busy ? "Expected when the released demand follows the policy." : "How many pairs have a route over a link."),
+      element("caption", {}, busy ? "Expected volumes when the released demand follows the policy." : "Number of pairs with a route over the link."),
       element("thead", {}, element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)))),
       element("tbody", {}, ...rows)),
   );
