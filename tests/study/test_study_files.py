@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import string
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privroute as pr
 from privroute.errors import FormatError, HistoryError, InputError
+from privroute.study.calendar import Calendar
 from privroute.study.schema import (
     BY_ARGUMENT,
     COLUMNS,
@@ -344,3 +348,33 @@ def test_daily_counts_fit_only_some_studies(tmp_path: Path) -> None:
     for reader in (pr.read_daily_od, pr.read_trips):
         with pytest.raises(HistoryError, match="dates="):
             reader("never-opened.csv", pr.Study.load(undated))
+
+
+def test_days_without_a_rule_are_not_read_from_trip_files(tmp_path: Path) -> None:
+    """Monday and Wednesday of a range: a row of Tuesday belongs to no day, and must not replace another one's counts."""
+    network = pr.sioux_falls().network
+    pairs = pr.Pairs.of_zones(network)
+    dates = [dt.date(2026, 3, 2), dt.date(2026, 3, 4)]
+    frame = pr.DemandHistory(pairs, np.zeros((2, len(pairs)), int), dates=dates, begins=dt.time(7)).frame
+    study = pr.Study(network, frame, pr.Guarantee(1.0, 1e-6))
+    (tmp_path / "trips.csv").write_text("origin,destination,departure\n1,2,2026-03-04 07:30\n1,2,2026-03-03 07:30\n")
+    with pytest.raises(HistoryError, match="the study has other days"):
+        pr.read_trips(tmp_path / "trips.csv", study)
+    with pytest.raises(HistoryError, match="none of the weekdays"):
+        replace(frame.calendar, weekdays=(0, 1))
+
+
+@pytest.mark.parametrize(
+    "calendar",
+    [
+        Calendar.of("07:00-08:00", ("2026-03-02", "2026-03-15"), "mon-fri"),
+        Calendar.of("22:00-02:00", ("2026-03-02", "2026-03-15"), "sat,sun", "Europe/Berlin").day(1),
+        Calendar.of_days(3, 1440.0, [dt.date(2026, 3, day) for day in (2, 4, 5)], dt.time(4)),
+        Calendar.of_days(2, 0.5, None, dt.time(4, 0, 0, 5)),
+        Calendar.of_days(7, 99_999.0),
+    ],
+)
+def test_a_calendar_reads_back_from_its_plain_form(calendar: Calendar) -> None:
+    again = Calendar.from_dict(json.loads(json.dumps(calendar.as_dict())))
+    assert again.as_dict() == calendar.as_dict()
+    assert (again.days, again.dates, again.period) == (calendar.days, calendar.dates, calendar.period)
