@@ -46,7 +46,7 @@ class Outline(HTMLParser):
 def test_one_item_from_the_command_line_has_its_files(tmp_path: Path) -> None:
     done = run("reproduce", "figure-1", "constants", "--quick", "--out", tmp_path / "new" / "place")
     assert done.code == 0, done.err
-    assert "protect nobody" in done.text
+    assert "All noise is seeded, so these results are reproducible but not private" in done.text
     files = {path.name for path in (tmp_path / "new" / "place").iterdir()}
     wanted = {f"{name}.{kind}" for name in ("figure-1", "constants") for kind in ("png", "svg", "csv")}
     assert files == wanted | {"report.html", "reproduction.md", "reported.csv", "claims.csv"}

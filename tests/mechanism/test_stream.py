@@ -306,7 +306,7 @@ def test_options_that_mean_nothing_are_refused(bad: dict[str, Any]) -> None:
 
 
 def test_a_ledger_refuses_what_it_cannot_account_for(ledger: pr.Ledger) -> None:
-    with pytest.raises(LedgerError, match="has no dates"):
+    with pytest.raises(LedgerError, match="needs the dates of a release"):
         pr.learn(NETWORK, pr.DemandHistory(DAYS.pairs, DAYS.counts), PROMISE, ledger=ledger)
     with pytest.raises(LedgerError, match="NOT PRIVATE"):
         pr.learn(NETWORK, DAYS, mechanism="none", ledger=ledger)

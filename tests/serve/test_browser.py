@@ -187,7 +187,7 @@ def test_the_guarantee_says_what_is_protected_and_what_is_not(page: Page, addres
         "From whom",
         "How strongly",
         "Not protected",
-        "the curator saw",
+        "the curator has access to all trips",
     ):
         expect(sheet).to_contain_text(text)
     expect(page.locator("#banner")).to_be_hidden()

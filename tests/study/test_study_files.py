@@ -351,7 +351,7 @@ def test_daily_counts_fit_only_some_studies(tmp_path: Path) -> None:
 
 
 def test_days_without_a_rule_are_not_read_from_trip_files(tmp_path: Path) -> None:
-    """Monday and Wednesday of a range: a row of Tuesday belongs to no day, and must not replace another one's counts."""
+    """Monday and Wednesday of a range: a row of Tuesday belongs to no day and replaces nothing."""
     network = pr.sioux_falls().network
     pairs = pr.Pairs.of_zones(network)
     dates = [dt.date(2026, 3, 2), dt.date(2026, 3, 4)]
