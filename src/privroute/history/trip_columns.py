@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 from privroute.errors import HistoryError, arg, named
 from privroute.history.trip_database import UnreadableError, literal
 from privroute.network.checks import one_of, show
-from privroute.study.calendar import DAY_US, EPOCH, NAMES, SECOND_US, utc_offsets
+from privroute.study.calendar import DAY_US, EPOCH, SECOND_US, utc_offsets
+from privroute.study.weekdays import NAMES
 
 if TYPE_CHECKING:
     from privroute.history.trip_batches import Form

@@ -28,7 +28,7 @@ __all__ = ["LinkTimes", "RouteTexts", "exact_label"]
 
 _SECONDS_PER_MIN, _METRES_PER_KM = 60.0, 1000.0
 _LARGEST_EXACT = 2**53 - 1
-_PATHS_AT_ONCE = 16_384  # the pieces of so many paths stay in the processor's cache while their texts are made
+_PATHS_AT_ONCE = 16_384  # the pieces of this number of paths stay in the processor's cache while their texts are made
 _OPEN, _NEXT, _CLOSE = b'{"routes":[', b",", b"]},"  # around the routes of a pair
 
 

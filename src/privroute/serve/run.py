@@ -57,7 +57,7 @@ def run(
     )
     if started is not None:
         started(address)
-    if open_browser:  # the socket listens already, so whoever comes first waits and is answered
+    if open_browser:  # the socket listens already, so an early request waits and is answered
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     with listening, suppress(KeyboardInterrupt):
         uvicorn.Server(settings).run(sockets=[listening])

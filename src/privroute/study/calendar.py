@@ -15,9 +15,10 @@ import zoneinfo
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from privroute.errors import HistoryError, arg, in_python, named
+from privroute.errors import HistoryError, arg, named
 from privroute.network.checks import check_period, check_period_of_day, show
 from privroute.study.dates import DayRange, as_date, check_dates, days_between
+from privroute.study.weekdays import NAMES, read_weekdays, weekday_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +29,6 @@ Clock = str | dt.time
 PeriodOfDay = str | tuple[Clock, Clock]
 
 MOST_DAYS = 2**22  # with the largest count, sums over the days stay within 62 bits, as the proofs assume
-NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 SECOND_US = 1_000_000
 MINUTE_US = 60 * SECOND_US
 DAY_US = 86_400 * SECOND_US
@@ -136,7 +136,7 @@ class Calendar:
         """The days of a range, and the hours of a period, as `read_trips` takes them."""
         days = days_between(dates)
         hours = Period.of(period)
-        chosen = _weekdays(weekdays)
+        chosen = read_weekdays(weekdays)
         counted = tuple(day for day in days if day.weekday() in chosen)
         if not counted:
             raise HistoryError(
@@ -250,7 +250,7 @@ class Calendar:
             begins = values.get("begins")
             clock = None if begins is None else dt.time.fromisoformat(begins)
             periods = (Period(check_period(values.get("period_min", 60.0), error=HistoryError), clock),)
-        weekdays = _weekdays(values.get("weekdays"))
+        weekdays = read_weekdays(values.get("weekdays"))
         dates = between = None
         if "from" in values:
             every = days_between((values["from"], values["to"]))
@@ -271,20 +271,13 @@ class Calendar:
         parts = []
         if self.dates is not None:
             days = f"{self.days:,} day{'s' if self.days != 1 else ''}"
-            named = f"{_weekday_words(self.weekdays)}, " if "weekdays" in values else ""
+            named = f"{weekday_words(self.weekdays)}, " if "weekdays" in values else ""
             parts.append(f"{named}{values['from']} to {values['to']} ({days})")
         else:
             parts.append(f"{self.days:,} day{'s' if self.days != 1 else ''} without dates")
         parts.append(str(self.period) if self.period.begins is not None else f"{self.period} of each day")
         parts.append(self.time_zone or ("local time of the data" if self.dates is not None else ""))
         return ", ".join(part for part in parts if part)
-
-
-def _weekday_words(days: tuple[int, ...]) -> str:
-    first, last = days[0], days[-1]
-    if len(days) > 2 and last - first + 1 == len(days):  # noqa: PLR2004 - two days are listed
-        return f"{NAMES[first]}-{NAMES[last]}"
-    return ",".join(NAMES[day] for day in days)
 
 
 def _time(microseconds: int) -> dt.time:
@@ -371,44 +364,3 @@ def _clock(value: object) -> int | None:
     hours, minutes, seconds = (int(part or 0) for part in found.groups())
     at = (hours * 3600 + minutes * 60 + seconds) * SECOND_US
     return at if at <= DAY_US else None
-
-
-def _weekdays(given: object) -> tuple[int, ...]:
-    """Numbers of weekdays, Monday 0, ascending."""
-    if given is None:
-        return tuple(range(7))
-    parts = given.split(",") if isinstance(given, str) else given
-    chosen: set[int] = set()
-    if isinstance(parts, list | tuple | set | frozenset | range):
-        for part in parts:
-            found = _weekday(part)
-            if not found:
-                chosen.clear()
-                break
-            chosen.update(found)
-    if not chosen:
-        raise HistoryError(
-            f"{named('weekdays')} is {show(given)}; write it like mon-fri or mon,wed,sat-sun"
-            + in_python(", or pass numbers with Monday 0")
-        )
-    return tuple(sorted(chosen))
-
-
-def _weekday(part: object) -> list[int]:
-    """The days that a name, a range of names or a number means; none if it means nothing."""
-    if isinstance(part, int) and not isinstance(part, bool):
-        return [part] if 0 <= part < len(NAMES) else []
-    if not isinstance(part, str):
-        return []
-    ends = [_named(name) for name in part.split("-")]
-    if None in ends or len(ends) > 2:  # noqa: PLR2004 - first and last
-        return []
-    first, last = int(ends[0] or 0), int(ends[-1] or 0)
-    return [(first + step) % len(NAMES) for step in range((last - first) % len(NAMES) + 1)]
-
-
-def _named(name: str) -> int | None:
-    word = name.strip().lower()
-    full = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-    found = [number for number, day in enumerate(full) if word in (day, NAMES[number])]
-    return found[0] if found else None
