@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import privroute as pr
 from privroute.mechanism.learn import Announcement
-from privroute.mechanism.registry import implementation
+from privroute.mechanism.registry import asked_once
 from privroute.study.mechanisms import Mechanism
 
 PROMISE = pr.Guarantee(epsilon=1.0, delta=1e-6)
@@ -75,7 +75,7 @@ def perturbed(network: pr.Network, counts: Any, options: Mechanism) -> tuple[NDA
 def perturbed_history(
     network: pr.Network, data: pr.DemandHistory, options: Mechanism
 ) -> tuple[NDArray[np.float64], float]:
-    study, steps = pr.Study(network, data.frame, PROMISE, options), implementation(options)
+    study, steps = pr.Study(network, data.frame, PROMISE, options), asked_once(options)
     promise = steps.promise(study)
     flows = steps.query(study, data, progress=None) * promise.grid
     return np.asarray(flows.reshape(len(data.pairs), network.links), dtype=np.float64), promise.sensitivity

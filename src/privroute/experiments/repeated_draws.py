@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.evaluate.seeded_noise import SeededNoise
-from privroute.mechanism.registry import implementation
+from privroute.mechanism.registry import asked_once
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class RepeatedDraws:
         self, network: Network, history: DemandHistory, mechanism: Mechanism, any_guarantee: Guarantee
     ) -> None:
         self._study = Study(network, history.frame, any_guarantee, mechanism)
-        self._steps = implementation(mechanism)
+        self._steps = asked_once(mechanism)
         self.query = self._steps.query(self._study, history, progress=None)
 
     @property

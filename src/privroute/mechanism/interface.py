@@ -1,20 +1,29 @@
-"""What every private mechanism is: a module of its own name with three functions, of which only one sees a history.
+"""What every private mechanism is: a module of its own name, in which only one kind of function sees a history.
 
     promise(study)                          sensitivity as proved and the noise for it, from public data alone; refuses
                                             what the proof excludes
+    converse(study, promise, progress)      a generator, public: it yields a `Question`, receives the noisy answer,
+                                            may ask again, and returns what is published
+
+Most mechanisms ask once. Their modules have two plain functions instead of `converse`, and `Single` makes it of them:
+
     query(study, history, progress)         PRIVATE: what is perturbed, integers on the promise's grid, (entries,)
     publish(study, promise, noisy, progress)   a policy from the noisy integers and public data: post-processing
 
-None of them draws noise: `learn` does, in one place, after the charge. The options of a mechanism are a class of
-privroute.study.mechanisms; its proof is docs/proofs/ and its name.
+None of them draws noise: `learn` does, in one place, after the charge. The generator never holds a history, so a
+question depends on public data and on earlier noisy answers only (docs/proofs/questions.md). The options of a
+mechanism are a class of privroute.study.mechanisms; its proof is docs/proofs/ and its name.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
     from privroute.progress import Progress
     from privroute.study.study import Study
 
-__all__ = ["Implementation", "Published"]
+__all__ = ["AskedOnce", "Implementation", "Published", "Question", "Single"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +49,35 @@ class Published:
     noisy_counts: NDArray[np.int64] | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What is asked of a history in one draw, fixed by public data and earlier noisy answers.
+
+    sensitivity : largest ℓ2 distance of `ask` between neighbours, in the units of the promise; at most what the
+        promise says of this question
+    ask : PRIVATE: history, progress -> integers on the promise's grid, (entries,). Its progress is k of a public K
+    """
+
+    sensitivity: float
+    ask: Callable[[DemandHistory, Progress | None], NDArray[np.int64]]
+
+
 class Implementation(Protocol):
-    """The module of a mechanism."""
+    """A mechanism as `learn` sees it."""
+
+    def promise(self, study: Study) -> Promise:
+        """What the release will promise."""
+        ...
+
+    def converse(
+        self, study: Study, promise: Promise, progress: Progress | None
+    ) -> Generator[Question, NDArray[np.int64], Published]:
+        """Ask, and publish what the noisy answers give."""
+        ...
+
+
+class AskedOnce(Protocol):
+    """The module of a mechanism with one question."""
 
     def promise(self, study: Study) -> Promise:
         """What the release will promise."""
@@ -54,3 +90,21 @@ class Implementation(Protocol):
     def publish(self, study: Study, promise: Promise, noisy: NDArray[np.int64], progress: Progress | None) -> Published:
         """What is released."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A mechanism with one question, made of its module."""
+
+    module: AskedOnce
+
+    def promise(self, study: Study) -> Promise:
+        """What the release will promise."""
+        return self.module.promise(study)
+
+    def converse(
+        self, study: Study, promise: Promise, progress: Progress | None
+    ) -> Generator[Question, NDArray[np.int64], Published]:
+        """Ask once and publish the answer."""
+        noisy = yield Question(promise.questions[0], partial(self.module.query, study))
+        return self.module.publish(study, promise, noisy, progress)

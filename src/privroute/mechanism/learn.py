@@ -6,14 +6,15 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDeltaWarning, arg, named
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
-from privroute.mechanism.registry import implementation
+from privroute.mechanism.interface import Question
+from privroute.mechanism.registry import asked_once, implementation
 from privroute.network.network import Network
 from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
@@ -25,7 +26,7 @@ from privroute.study.mechanisms import Daily, as_mechanism
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from numpy.typing import NDArray
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Announcement", "NoisyAnswer", "certify", "learn", "learn_with_noise", "warn_of_large_delta"]
 
 _DRAWN_AT_ONCE = 2**16
+
+_T = TypeVar("_T")
 
 
 def learn(
@@ -142,24 +145,27 @@ class Announcement:
             self._check(history)
             solution = solve_optimum(study.network, history.mean, gap=study.mechanism.gap, progress=progress)  # type: ignore[union-attr]  # "none" has one
             return Release(solution.policy, _of(certificate, history))
-        drawn = self.draw(history, progress=progress)
-        # From here on only noisy values and public data: post-processing.
-        made = implementation(study.mechanism).publish(study, self.promise, drawn.noisy, progress)
-        return Release(made.policy, drawn.certificate, made.demand, made.noisy_counts, drawn.on_saved)
+        draws = self._charged(history, progress)
+        published = draws.hold(implementation(study.mechanism).converse(study, self.promise, progress))
+        return Release(published.policy, draws.certificate, published.demand, published.noisy_counts, draws.on_saved)
 
     def draw(self, history: DemandHistory, *, progress: Progress | None = None) -> NoisyAnswer:
-        """The private phase: promise, charge, query, noise, in this order."""
+        """The private phase of a mechanism that asks once, without what it publishes: charge, query, noise."""
         check_progress(progress)
+        draws = self._charged(history, progress)
+        question = Question(draws.promise.questions[0], partial(asked_once(self.study.mechanism).query, self.study))
+        return NoisyAnswer(draws.certificate, draws.on_saved, draws.answer(question))
+
+    def _charged(self, history: DemandHistory, progress: Progress | None) -> _Draws:
+        """Check and charge; what is charged stays charged, whatever happens afterwards."""
         self._check(history)
         promise, certificate, on_saved = self.promise, _of(self.certificate, history), None
         if promise is None:
             raise GuaranteeError("the mechanism 'none' draws no noise")
-        # Everything so far is public. What is charged stays charged, whatever happens from here on.
         if self.ledger is not None:
             charge, certificate = charge_release(self.ledger, self.study, certificate)
             on_saved = partial(note_written, self.ledger, charge.entry)
-        exact = implementation(self.study.mechanism).query(self.study, history, progress)
-        return NoisyAnswer(certificate, on_saved, _with_noise(exact, promise.integer_scale, self._noise, progress))
+        return _Draws(promise, certificate, on_saved, history, self._noise, progress, list(promise.questions))
 
     def _check(self, history: DemandHistory) -> None:
         if type(history) is not DemandHistory:
@@ -169,6 +175,41 @@ class Announcement:
                 "the history is not what the study describes: its pairs, days, period, expansion or bounds differ; "
                 "read it with the study"
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draws:
+    """A release that is charged, and what of its promise is not yet drawn.
+
+    left : sensitivities of the questions that may still be asked
+    """
+
+    promise: Promise
+    certificate: Certificate
+    on_saved: Callable[[str], None] | None
+    history: DemandHistory
+    noise: Noise
+    progress: Progress | None
+    left: list[float]
+
+    def hold(self, conversation: Generator[Question, NDArray[np.int64], _T]) -> _T:
+        """Answer a public generator's questions until it returns. It never sees the history.
+
+        docs/proofs/questions.md, Lemma 1
+        """
+        try:
+            question = next(conversation)
+            while True:
+                question = conversation.send(self.answer(question))
+        except StopIteration as done:
+            return cast("_T", done.value)
+
+    def answer(self, question: Question) -> NDArray[np.int64]:
+        """The only place where noise is drawn: no question beyond those that were promised and charged."""
+        if not self.left or not 0 < question.sensitivity <= self.left.pop(0):
+            raise GuaranteeError("a question exceeds what the release promised and charged; nothing is released")
+        exact = question.ask(self.history, self.progress)
+        return _with_noise(exact, self.promise.integer_scale, self.noise, self.progress)
 
 
 def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress: Progress | None) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Promise"]
 
 
+_ROUNDED_UP = 1 + 1e-12  # so that the costs of several questions, each rounded up, stay within that of their sum
 _LARGEST_DRAWN = 2.0**60  # eight deviations of integers of 64 bits
 
 
@@ -21,6 +23,8 @@ _LARGEST_DRAWN = 2.0**60  # eight deviations of integers of 64 bits
 class Promise:
     """A guarantee, the proved ℓ2 sensitivity of what is perturbed, and the noise that keeps one for the other.
 
+    sensitivity : of all questions together, √(Σ sⱼ²)
+    questions : sⱼ of each question, in the order in which they are asked; all get noise of the same scale
     scale : of the noise, in the units of the sensitivity; rho : what OpenDP's map says of it. A ledger charges rho.
     grid : what one integer of the discrete Gaussian stands for; a power of 2, so that dividing by it is exact
     broken_assumptions : what the proof of the sensitivity assumes and nothing ensures; where there is any, nothing is
@@ -33,6 +37,11 @@ class Promise:
     rho: float
     grid: float = 1.0
     broken_assumptions: tuple[str, ...] = ()
+    questions: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.questions:
+            object.__setattr__(self, "questions", (self.sensitivity,))
 
     @property
     def integer_scale(self) -> float:
@@ -40,8 +49,12 @@ class Promise:
         return self.scale / self.grid
 
     @classmethod
-    def of(cls, guarantee: Guarantee, sensitivity: float, *, grid: float = 1.0) -> Promise:
-        """The smallest noise whose map is within the guarantee; the map is read once more and decides."""
+    def of(cls, guarantee: Guarantee, *questions: float, grid: float = 1.0) -> Promise:
+        """The smallest noise whose map is within the guarantee; the map is read once more and decides.
+
+        questions : the sensitivity of each question that will be asked. docs/proofs/questions.md, Lemma 1
+        """
+        sensitivity = questions[0] if len(questions) == 1 else math.hypot(*questions) * _ROUNDED_UP
         scale = gaussian_scale(guarantee.epsilon, guarantee.delta, sensitivity)
         drawn, moved = scale / grid, sensitivity / grid  # the measurement that will be used
         if drawn > _LARGEST_DRAWN:
@@ -49,6 +62,10 @@ class Promise:
                 f"the guarantee needs noise of scale {scale:.3g}, beyond the grid on which it is drawn and beyond any "
                 "use; choose a larger epsilon, delta or alpha"
             )
-        if gaussian_epsilon(drawn, moved, guarantee.delta) > guarantee.epsilon:
+        rho = gaussian_rho(drawn, moved)
+        if (
+            gaussian_epsilon(drawn, moved, guarantee.delta) > guarantee.epsilon
+            or math.fsum(gaussian_rho(drawn, each / grid) for each in questions) > rho
+        ):
             raise GuaranteeError("the noise is smaller than the guarantee needs; nothing is released")
-        return cls(guarantee, sensitivity, scale, gaussian_rho(drawn, moved), grid)
+        return cls(guarantee, sensitivity, scale, rho, grid, questions=questions)

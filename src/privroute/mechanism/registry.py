@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from privroute.errors import GuaranteeError
 from privroute.mechanism import counts, daily, minimiser, sgd, sgd_as_published
+from privroute.mechanism.interface import Single
 
 if TYPE_CHECKING:
-    from privroute.mechanism.interface import Implementation
+    from privroute.mechanism.interface import AskedOnce, Implementation
     from privroute.study.mechanisms import Mechanism
 
-__all__ = ["implementation"]
+__all__ = ["asked_once", "implementation"]
 
-_MODULES: dict[str, Implementation] = {
+_ASKED_ONCE: dict[str, AskedOnce] = {
     "counts": counts,
     "daily": daily,
     "minimiser": minimiser,
@@ -23,7 +24,12 @@ _MODULES: dict[str, Implementation] = {
 
 
 def implementation(chosen: Mechanism) -> Implementation:
-    """The module of a private mechanism."""
-    if chosen.module not in _MODULES:
+    """A private mechanism, with as many questions as it asks."""
+    return Single(asked_once(chosen))
+
+
+def asked_once(chosen: Mechanism) -> AskedOnce:
+    """The module of a private mechanism that asks one question."""
+    if chosen.module not in _ASKED_ONCE:
         raise GuaranteeError(f"the mechanism {chosen.name!r} adds no noise and promises nothing")
-    return _MODULES[chosen.module]
+    return _ASKED_ONCE[chosen.module]
