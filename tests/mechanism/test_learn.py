@@ -275,7 +275,7 @@ def test_daily_averages_its_window_only() -> None:
     late = learn_with_noise(NETWORK, history, PROMISE, pr.Daily(window=2), RecordingNoise())
     assert late.demand is not None
     assert late.demand.total_per_min == 0
-    whole = learn_with_noise(NETWORK, history, PROMISE, "daily", RecordingNoise())
+    whole = learn_with_noise(NETWORK, history, PROMISE, pr.Daily(window=4), RecordingNoise())
     assert whole.demand is not None
     assert whole.demand.total_per_min == pytest.approx(552 * 10_000 * 2 / 4 / 60)
     assert whole.demand.rate_per_min == pytest.approx(10_000 * 2 / 4 / 60, rel=MODEL_ERROR)

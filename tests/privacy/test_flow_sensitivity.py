@@ -201,3 +201,22 @@ class TestMinimiser:
 @given(st.integers(1, 10**7), st.floats(1e-9, 1.0))
 def test_rounding_to_the_grid_adds_half_a_step_for_each_of_two_data_sets(entries: int, moved: float) -> None:
     assert on_grid_sensitivity(moved, entries) == pytest.approx(moved + math.sqrt(entries) * GRID, rel=1e-9)
+
+
+def test_caps_whose_bounds_are_not_finite_are_refused() -> None:
+    with pytest.raises(GuaranteeError, match="out of the range of floating-point numbers"):
+        SgdBounds.of(NETWORK, np.full(len(CAPS), 1e200), 1.0, np.inf)
+
+
+def test_a_step_that_may_leave_the_range_of_the_projection_is_refused() -> None:
+    bounds = SgdBounds.of(NETWORK, CAPS, 1e-3, 8.0)
+    with pytest.raises(GuaranteeError, match="a step may leave the range of the projection"):
+        sgd_sensitivity(
+            bounds,
+            np.full(2, 1.0 / bounds.beta),
+            request=0.1,
+            cap=1e15,
+            pairs=len(CAPS),
+            links=NETWORK.links,
+            tolerance=1e-8,
+        )

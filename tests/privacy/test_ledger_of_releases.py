@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import privroute as pr
 from privroute.errors import BudgetError, LedgerError
 from privroute.mechanism.learn import Announcement
+from privroute.privacy.calibration import rho_to_epsilon
 from privroute.privacy.ledger_file import transaction
 from privroute.privacy.noise import OpenDPNoise
 
@@ -185,3 +186,13 @@ def test_a_day_of_a_stream_is_flushed_before_it_gets_its_name(tmp_path: Path, mo
     pr.Stream(tmp_path / "stream", NETWORK, pr.Guarantee(1.0, 1e-6)).add_day(history(1))
     assert named == {"pairs.parquet": True, "stream.json": True, "2026-03-02.parquet": True}
     assert (tmp_path / "stream").stat().st_ino in flushed
+
+
+def test_a_certificate_states_what_all_releases_so_far_cost_together(tmp_path: Path) -> None:
+    ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", pr.Approval(2.0, 1e-6))
+    guarantee = pr.Guarantee(epsilon=0.5, delta=1e-6)
+    budgets = [pr.learn(NETWORK, history(), guarantee, ledger=ledger).certificate.budget for _ in range(2)]
+    costs = [charge.rho for charge in ledger.account().charges]
+    for number, budget in enumerate(budgets, start=1):
+        assert budget is not None
+        assert budget["spent_epsilon"] == pytest.approx(rho_to_epsilon(sum(costs[:number]), 1e-6), rel=1e-6)
