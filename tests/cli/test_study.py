@@ -211,6 +211,24 @@ def test_a_value_given_as_a_flag_is_spelt_as_the_flag_even_beside_a_file(study: 
     assert refused("learn", study, *rest, "--set", "mechanism.gap=-1").startswith("mechanism.gap is -1.0")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--set", "guarantee.epsilon=1", "--epsilon", "2"),
+            "--set guarantee.epsilon and --epsilon set the same value; give one of them",
+        ),
+        (("--set", "guarantee.epsilon=1", "--set", "guarantee.epsilon=2"), "--set guarantee.epsilon is given twice"),
+        (("--set", "calendar.weekdays=sat", "--weekdays", "sun"), "--set calendar.weekdays and --weekdays"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_an_error(
+    study: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    assert message in refused("learn", study, "--trips", "never-opened.csv", "--out", tmp_path / "out", *options)
+    assert message in refused("init", tmp_path / "new.toml", *options)
+
+
 def test_plan_and_audit_take_a_study_file(study: Path) -> None:
     done = run("plan", study, "--epsilons", "1", "--draws", 1)
     assert done.code == 0, done.err

@@ -9,11 +9,12 @@ import privroute as pr
 from privroute.cli.output import check_release_folder
 from privroute.cli.study_options import LEARN_KEYS, SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, line, number_of, said_already, say, warn
-from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, arg, named
+from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, PrivrouteError, StreamError, arg, named
 
 if TYPE_CHECKING:
     from privroute.history.trip_rows import TripRows
     from privroute.mechanism.learn import Announcement
+    from privroute.progress import Progress
     from privroute.study.settings import Settings
 
 __all__ = ["learn"]
@@ -166,7 +167,29 @@ def _release(
             return announced.release(data, progress=progress)
         if noisy_days is None:
             raise GuaranteeError("nothing was announced, so nothing is released")
-        return [noisy_days.add_day(day, progress=progress) for day in data.each_day()][-1]
+        return _add_days(data, noisy_days, progress)
+
+
+def _add_days(data: "pr.DemandHistory", noisy_days: "pr.Stream", progress: "Progress | None") -> "pr.Release":
+    """Add each day; where one is rejected, say which days before it were added and how to go on."""
+    release, refused, dates = None, "", data.dates or ()
+    for date, day in zip(dates, data.each_day(), strict=True):
+        try:
+            release = noisy_days.add_day(day, progress=progress)
+        except PrivrouteError as problem:
+            if release is None:
+                raise
+            refused = f"{problem}"
+        if refused:  # raised here, so that nothing of the day stays on the error
+            added = dates.index(date)
+            raise StreamError(
+                f"{number_of(added, 'day')} of {len(dates):,} were added to the stream ({dates[0]} to "
+                f"{dates[added - 1]}) and remain charged; {date} was rejected, and no release was written: {refused}. "
+                f"When that is solved, go on with --from {date}"
+            )
+    if release is None:
+        raise StreamError("there is no day to add to the stream")
+    return release
 
 
 def _say_counted(data: "pr.DemandHistory", rows: "TripRows") -> None:

@@ -98,6 +98,11 @@ class Settings:
             raise InputError(f"{named('period')} already sets the length; omit {named('period_min')}")
         hours: dict[str, Any] = {"periods": periods or ()} | ({} if minutes is None else {"period_min": minutes})
         if days is not None and first is None and last is None:
+            if weekdays is not None:
+                raise InputError(
+                    f"{named('weekdays')} selects days of a range of dates, but {named('days')} has no dates; replace "
+                    f"it by {named('from')} and {named('to')}, or omit {named('weekdays')}"
+                )
             return Calendar.from_dict({"days": days, "time_zone": zone} | hours)
         if first is None or last is None:
             lacking = "from" if first is None else "to"
