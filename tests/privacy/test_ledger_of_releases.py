@@ -74,7 +74,7 @@ def test_days_of_another_clock_are_refused(
 ) -> None:
     """Days of two clocks overlap by hours that no scope shows, so one request could be in two days of the account."""
     approval = pr.Approval(1.0, 1e-6, time_zone=approved)
-    refused(tmp_path, attempt, approval, history(time_zone=given_zone), "kept in the time zone")
+    refused(tmp_path, attempt, approval, history(time_zone=given_zone), "for dates and hours in")
 
 
 @pytest.mark.parametrize("attempt", [learn, check, stream])

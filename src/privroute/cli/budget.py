@@ -17,6 +17,7 @@ __all__ = ["budget"]
 budget = typer.Typer(
     help="Manage privacy budgets: approve a total for a data set, show what releases have spent.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 _MOST_ROWS = 40

@@ -112,7 +112,7 @@ def _private_mean(
     try:
         return pr.read_daily_od(counts or "", study, report=_quiet).mean
     except FormatError as problem:
-        if "name the column with" not in str(problem):
+        if "daily counts need the columns" not in str(problem):
             raise
     raise InputError(f"{counts}: the columns are not those of daily counts; --private-counts takes {_DAILY_COUNTS}")
 

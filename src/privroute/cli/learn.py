@@ -10,11 +10,13 @@ from privroute.cli.output import check_release_folder
 from privroute.cli.study_options import LEARN_KEYS, SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, line, number_of, said_already, say, warn
 from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, PrivrouteError, StreamError, arg, named
+from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
     from privroute.history.trip_rows import TripRows
     from privroute.mechanism.learn import Announcement
     from privroute.progress import Progress
+    from privroute.study.calendar import Calendar
     from privroute.study.settings import Settings
 
 __all__ = ["learn"]
@@ -22,6 +24,7 @@ __all__ = ["learn"]
 _USUAL_DELTA = 1e-4
 _UNITS = {"request": "trip", "user": "user's trips together", "user-day": "user's trips of one day together"}
 _FILES = "Private files"
+_TRIP_FILES = (".csv", ".tsv", ".txt", ".parquet", ".parq", ".pq", ".gz", ".zst")
 
 
 @with_keys(*LEARN_KEYS)
@@ -99,6 +102,11 @@ def learn(
 
     if out is None and not dry_run:
         raise InputError("--out is missing: pass the folder for the release, or --dry-run to write none")
+    if study is not None and study.suffix.lower() in _TRIP_FILES:
+        raise InputError(
+            f"{study} is a trip file where a study file is expected; quote patterns, so that the shell does not expand "
+            "them: --trips 'trips/*.csv'"
+        )
     settings = settings_of(study, given, assigned)
     _check_files(settings, trips, history, diagnostics, out)
     promised = not dry_run or settings.get("guarantee.epsilon") is not None
@@ -128,7 +136,7 @@ def learn(
             if trips
             else pr.read_daily_od(history or "", chosen, report=reports.append)
         )
-    _say_counted(data, reports[-1])
+    _say_counted(data, reports[-1], chosen.calendar)
     if dry_run or out is None:
         say("Dry run: nothing was charged and nothing was released.")
         return
@@ -154,6 +162,13 @@ def _check_files(
         raise InputError(
             f"{arg('unit', settings.get('unit.protect'))} is only valid with --trips; daily counts contain no user ids"
         )
+    else:
+        columns = [KEYS[key] for key in settings.given if KEYS[key].section == "trips"]
+        if columns:
+            raise InputError(
+                f"{named(columns[0].arguments[0])} is only valid with --trips; --history has the columns date, origin, "
+                "destination, trips; omit it"
+            )
     if diagnostics is not None and out is not None and diagnostics.resolve().is_relative_to(out.resolve()):
         raise InputError("--diagnostics is private and must not be inside --out; choose another path")
 
@@ -192,7 +207,7 @@ def _add_days(data: "pr.DemandHistory", noisy_days: "pr.Stream", progress: "Prog
     return release
 
 
-def _say_counted(data: "pr.DemandHistory", rows: "TripRows") -> None:
+def _say_counted(data: "pr.DemandHistory", rows: "TripRows", calendar: "Calendar") -> None:
     """How much was counted, on the curator's terminal."""
     line(f"{rows}", style="yellow")
     counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
@@ -201,6 +216,13 @@ def _say_counted(data: "pr.DemandHistory", rows: "TripRows") -> None:
         f"PRIVATE, do not publish: {number_of(counted, 'trip')} counted, {empty:,} of {days} without any",
         style="yellow",
     )
+    if not counted:
+        cause = (
+            f"no departure time is within {calendar}: check the year, the hours and the time zone"
+            if rows.outside
+            else "check the columns, the time format and the labels of the zones"
+        )
+        line(f"PRIVATE, do not publish: no trip was counted; {cause}", style="yellow")
 
 
 def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) -> None:

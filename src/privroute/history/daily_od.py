@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.errors import FormatError, HistoryError, NetworkError, arg
+from privroute.errors import FormatError, HistoryError, NetworkError, arg, in_python
 from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
 from privroute.history.trip_batches import csv_batches
 from privroute.history.trip_files import csv_file
@@ -20,6 +20,7 @@ from privroute.network.text_files import as_path, column_names
 from privroute.study.calendar import Calendar
 from privroute.study.dates import DayRange, days_between, read_date
 from privroute.study.frame import Frame
+from privroute.study.settings import named_by_keys
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ _COUNT = re.compile(r"\+?([0-9]+)(?:\.0*)?")
 _MOST_DIGITS = 18
 _OTHER_DAY = -1  # as in Calendar.positions
 _PERIOD_MIN = 60.0
+_ROLES = ("date", "origin", "destination", "trips")
+_COLUMN_ADVICE = f"daily counts need the columns {', '.join(_ROLES)}" + in_python(
+    f", or others that are named with {', '.join(f'{role}=' for role in _ROLES)}"
+)
 
 
 def read_daily_od(
@@ -84,7 +89,7 @@ def read_daily_od(
     row_of_day = frame.calendar.positions()
     # everything above is public and has been checked; here the private file is opened
     became: Counter[str] = Counter()
-    file = csv_file(as_path(path), dict(zip(("date", "origin", "destination", "trips"), names, strict=True)))
+    file = csv_file(as_path(path), dict(zip(_ROLES, names, strict=True)), _COLUMN_ADVICE)
     for row in _rows(file, became):
         day, number = _day(row[0], frame.calendar.first, row_of_day), _count(row[3])
         ends = (node.get(_label(row[1])), node.get(_label(row[2])))
@@ -144,10 +149,11 @@ def _check_frame(frame: Frame, **said: object) -> None:
     for name, value in said.items():
         if value is not None:
             raise HistoryError(f"the study already sets {name}; omit {arg(name)}")
-    if frame.calendar.dates is None:
-        raise HistoryError(f"daily counts are read by their dates; the study needs {arg('dates')}")
-    if frame.contribution is not None:
-        raise HistoryError(f"daily counts contain no user ids; the study needs {arg('unit', 'request')}")
+    with named_by_keys():
+        if frame.calendar.dates is None:
+            raise HistoryError(f"daily counts are read by their dates; the study needs {arg('dates')}")
+        if frame.contribution is not None:
+            raise HistoryError(f"daily counts contain no user ids; the study needs {arg('unit', 'request')}")
 
 
 def _label(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from privroute.progress import check_progress, polled
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import as_contribution
 from privroute.study.frame import Frame
+from privroute.study.settings import named_by_keys
 from privroute.study.study import Study
 from privroute.study.trip_format import TripFormat
 
@@ -105,6 +107,7 @@ def read_trips(
     contents of a record. For details see docs/trips.md.
     """
     check_progress(progress)
+    spelling = named_by_keys() if isinstance(network, Study) else nullcontext()
     network, frame, trips = _chosen(
         network,
         {"period": period, "dates": dates, "weekdays": weekdays, "tz": tz},
@@ -120,10 +123,10 @@ def read_trips(
         },
         {"expansion": expansion, "on_unreachable": on_unreachable},
     )
-    reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
     roles = trips.roles(with_user=frame.contribution is not None)
-    nearest = NearestZone(network, trips.max_zone_distance_km) if trips.has_coordinates else None
-    with open_database(memory_mb, temp_folder) as database:
+    with spelling, open_database(memory_mb, temp_folder) as database:
+        reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
+        nearest = NearestZone(network, trips.max_zone_distance_km) if trips.has_coordinates else None
         reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
         found = find_files(files)
@@ -311,9 +314,10 @@ def _chosen(
         if said:
             raise HistoryError(f"the study already sets {said[0]}; omit {arg(said[0])}")
         if study.calendar.dates is None or study.calendar.period.begins is None:
-            raise HistoryError(
-                f"trips are counted by dates and hours; the study needs {arg('dates')} and {arg('period')}"
-            )
+            with named_by_keys():
+                raise HistoryError(
+                    f"trips are counted by dates and hours; the study needs {arg('dates')} and {arg('period')}"
+                )
         if not study.calendar.is_regular:
             raise HistoryError(
                 "trips are counted on a range of days, thinned out by weekdays; the study has other days"

@@ -218,8 +218,13 @@ class Ledger:
         if unit != approval.unit:
             raise LedgerError(f"{start}for one {approval.unit}, this release for one {unit}; units do not mix")
         if time_zone != approval.time_zone:
-            ours, given = (zone or "that of the files" for zone in (approval.time_zone, time_zone))
-            raise LedgerError(f"{start}kept in the time zone {ours}, and this history in {given}; use one for all")
+            ours, given = (zone or "the local time of the files" for zone in (approval.time_zone, time_zone))
+            cure = (
+                f"pass {arg('tz', approval.time_zone)}"
+                if approval.time_zone
+                else f"omit {arg('tz')}, or add a data set with this time zone (privroute budget init --tz {given})"
+            )
+            raise LedgerError(f"{start}for dates and hours in {ours}, but this release uses {given}; {cure}")
         if unit == "user-day" and scope.passes_midnight:
             raise LedgerError(f"{start}for one user on one day, and this period passes midnight; use two periods")
         if approval.kept_requests is None:

@@ -279,6 +279,9 @@ class Calendar:
         parts.append(self.time_zone or ("local time of the data" if self.dates is not None else ""))
         return ", ".join(part for part in parts if part)
 
+    def __repr__(self) -> str:
+        return f"Calendar({self})"
+
 
 def _time(microseconds: int) -> dt.time:
     return (dt.datetime.combine(EPOCH, dt.time()) + dt.timedelta(microseconds=microseconds)).time()

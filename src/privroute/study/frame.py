@@ -61,3 +61,8 @@ class Frame:
     def time_zone(self) -> str | None:
         """Whose wall clock dates and periods mean."""
         return self.calendar.time_zone
+
+    def __repr__(self) -> str:
+        bounds = "" if self.contribution is None else f", {self.contribution}"
+        expanded = "" if self.expansion == 1 else f", expansion {self.expansion:g}"
+        return f"Frame({len(self.pairs):,} pairs, {self.calendar}{expanded}{bounds})"
