@@ -27,28 +27,21 @@ _FILES = "Private files"
 _TRIP_FILES = (".csv", ".tsv", ".txt", ".parquet", ".parq", ".pq", ".gz", ".zst")
 
 
+def _private(words: str, metavar: str = "PATH") -> Any:
+    return typer.Option(metavar=metavar, help=words, rich_help_panel=_FILES, show_default=False)
+
+
 @with_keys(*LEARN_KEYS)
 def learn(
     given: dict[str, Any],
     study: StudyArgument = None,
     trips: Annotated[
         list[str] | None,
-        typer.Option(
-            "--trips",
-            metavar="FILES",
-            help="PRIVATE: CSV or Parquet files with one row per trip; accepts patterns and may be repeated.",
-            rich_help_panel=_FILES,
-            show_default=False,
-        ),
+        _private("PRIVATE: CSV or Parquet files with one row per trip; accepts patterns, may be repeated.", "FILES"),
     ] = None,
     history: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="PRIVATE: CSV file of daily counts with date, origin, destination, trips, instead of --trips.",
-            rich_help_panel=_FILES,
-            show_default=False,
-        ),
+        _private("PRIVATE: CSV file of daily counts with date, origin, destination, trips, instead of --trips."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Folder for the release.", show_default=False)
@@ -77,18 +70,11 @@ def learn(
             help="Write a release that is not private (no noise, or a delta above 0.001), for comparison only.",
         ),
     ] = False,
-    diagnostics: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH", help="Write the PRIVATE numbers of dropped rows to this file.", rich_help_panel=_FILES
-        ),
-    ] = None,
+    diagnostics: Annotated[Path | None, _private("Write the PRIVATE numbers of dropped rows to this file.")] = None,
     memory_mb: Annotated[int, typer.Option(help="Limit DuckDB's memory.", rich_help_panel=_FILES)] = 512,
     temp_folder: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PATH", help="Folder for temporary private files, removed at the end.", rich_help_panel=_FILES
-        ),
+        _private("Folder for temporary private files, removed at the end."),
     ] = None,
 ) -> None:
     """Learn a routing policy from trips.

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privroute.experiments.tables import (
-    CLAIM_COLUMNS,
-    PAPER,
-    REPORTED_COLUMNS,
-    claim_rows,
-    reported_rows,
-    stamp,
-)
+from privroute.experiments import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,14 +33,14 @@ def reproduction(results: Sequence[Result], options: Options) -> str:
     """The whole page."""
     parts = [
         "# The paper's experiments, reproduced",
-        f"{PAPER}: every number that its experiments report, beside ours. {stamp(options)}",
+        f"{tables.PAPER}: every number that its experiments report, beside ours. {tables.stamp(options)}",
         *_INTRODUCTION,
     ]
     for result in results:
         parts += [f"## {result.title}", *result.text]
         if result.reported:
-            parts.append(_table(REPORTED_COLUMNS, reported_rows(result)))
-        parts.append(_table(CLAIM_COLUMNS, claim_rows(result)))
+            parts.append(_table(tables.REPORTED_COLUMNS, tables.reported_rows(result)))
+        parts.append(_table(tables.CLAIM_COLUMNS, tables.claim_rows(result)))
     return "\n\n".join(parts) + "\n"
 
 

@@ -120,11 +120,11 @@ class Stream:
         check_type(history, DemandHistory, "history", HistoryError)
         roads = self._roads(network)
         frame = history.frame
-        if frame.days != 1 or frame.dates is None:
-            found = f"{frame.days:,} days" + ("" if frame.dates else " without dates")
+        if frame.days != 1 or frame.calendar.dates is None:
+            found = f"{frame.days:,} days" + ("" if frame.calendar.dates else " without dates")
             raise HistoryError(f"add_day takes one day with its date, and this history has {found}")
         self._check_days(frame, roads)
-        (date,) = frame.dates
+        (date,) = frame.calendar.dates
         with self._files.locked():
             self._check_known(frame, roads)
             announced = self._announced(frame, roads)  # refused before anything is written
@@ -181,7 +181,7 @@ class Stream:
     def _check_known(self, frame: Frame, roads: Network) -> None:
         """Refuse days that this stream has already, or that do not go with those it has."""
         folder = self._files.folder
-        again = set(self.dates).intersection(frame.dates or ())
+        again = set(self.dates).intersection(frame.calendar.dates or ())
         if again:
             raise StreamError(
                 f"{folder}: {min(again)} was added before, and reading it again would cost budget again; nothing "
@@ -243,7 +243,7 @@ def _shared(guarantee: Guarantee, frame: Frame) -> dict[str, Any]:
         "period_min": frame.period_min,
         "expansion": frame.expansion,
         "begins": None if frame.calendar.period.begins is None else frame.calendar.period.begins.isoformat(),
-        "time_zone": frame.time_zone,
+        "time_zone": frame.calendar.time_zone,
         "contribution": None if frame.contribution is None else asdict(frame.contribution),
     }
 

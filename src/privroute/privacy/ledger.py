@@ -289,7 +289,7 @@ def charge_release(ledger: Ledger, study: Study, certificate: Certificate) -> tu
         promised,
         rho,
         certificate.mechanism,
-        time_zone=frame.time_zone,
+        time_zone=frame.calendar.time_zone,
         contribution=frame.contribution,
     )
     entry = {
@@ -307,7 +307,7 @@ def check_charge(ledger: Ledger, study: Study, certificate: Certificate) -> None
     """Refuse what `charge_release` would refuse now, and charge nothing."""
     promised, rho = _chargeable(ledger, study, certificate)
     frame = study.frame
-    ledger.check(scope_of(frame), promised, rho, time_zone=frame.time_zone, contribution=frame.contribution)
+    ledger.check(scope_of(frame), promised, rho, time_zone=frame.calendar.time_zone, contribution=frame.contribution)
 
 
 def _chargeable(ledger: Ledger, study: Study, certificate: Certificate) -> tuple[Guarantee, float]:
@@ -337,14 +337,14 @@ def note_written(ledger: Ledger, entry: int, folder: str) -> None:
 
 def scope_of(frame: Frame) -> Scope:
     """When the trips of a history were made: its period on each of its dates, or whole days where it is not known."""
-    if frame.dates is None:
+    if frame.calendar.dates is None:
         raise LedgerError("a ledger needs the dates of a release, but this history has none; create it with dates")
     period = frame.calendar.period
     start_s = period.start_us // SECOND_US  # outwards to whole seconds
     stop_s = -(-(period.start_us + period.length_us) // SECOND_US)
     if period.begins is None:
         stop_s = DAY_S
-    return Scope.of_days(frame.dates, begins_s=start_s, length_s=stop_s - start_s)
+    return Scope.of_days(frame.calendar.dates, begins_s=start_s, length_s=stop_s - start_s)
 
 
 def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guarantee, rho: float) -> str:

@@ -224,8 +224,7 @@ class Calendar:
         if self.dates is not None:
             first, last = self.between or (self.dates[0], self.dates[-1])
             values |= {"from": f"{first}", "to": f"{last}"}
-            regular = [day for day in days_between((first, last)) if day.weekday() in self.weekdays]
-            if tuple(regular) != self.dates:
+            if not self.is_regular:
                 values["dates"] = [day.isoformat() for day in self.dates]
             elif self.weekdays != _EVERY_DAY:
                 values["weekdays"] = ",".join(NAMES[day] for day in self.weekdays)
