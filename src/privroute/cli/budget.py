@@ -1,5 +1,6 @@
 """`privroute budget`: manage the approved and spent privacy budget of data sets."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -180,14 +181,7 @@ def _account_values(account: "Account") -> dict[str, Any]:
     approval, spending = account.approval, account.spending
     return {
         "dataset": account.dataset,
-        "approved": {
-            "epsilon": approval.epsilon,
-            "delta": approval.delta,
-            "unit": approval.unit,
-            "time_zone": approval.time_zone,
-            "kept_requests": approval.kept_requests,
-            "kept_per_pair": approval.kept_per_pair,
-        },
+        "approved": asdict(approval),
         "spent_epsilon": approval.epsilon_of(spending.spent),
         "spent_rho": approval.rho(spending.spent),
         "total_rho": approval.rho(approval.total),

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import unicodedata
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -128,7 +128,7 @@ class Ledger:
                 raise LedgerError(
                     f"{place}: the data set {name!r} already exists, and its approved budget cannot be changed"
                 )
-            row = (name, *_terms(approval), _now("microseconds"))  # so that no two accounts have one digest
+            row = (name, *astuple(approval), _now("microseconds"))  # so that no two accounts have one digest
             file.execute("INSERT INTO dataset VALUES (?,?,?,?,?,?,?,?,?)", (*row, chained("", row)))
         return cls(place, name)
 
@@ -360,17 +360,6 @@ def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guaran
         + f", and with this release it would be {together:.4g}. Nothing was charged or released; "
         + (f"epsilon {fits:g} at delta {guarantee.delta:g} would fit" if fits else "nothing more fits")
         + (", or other days" if approval.by_scope and within else "")
-    )
-
-
-def _terms(approval: Approval) -> tuple[object, ...]:
-    return (
-        approval.epsilon,
-        approval.delta,
-        approval.unit,
-        approval.time_zone,
-        approval.kept_requests,
-        approval.kept_per_pair,
     )
 
 
