@@ -15,16 +15,16 @@ __all__ = ["reproduction"]
 
 _INTRODUCTION = (
     (
-        "The paper's figures are images that its text does not spell out: of Figure 2 only the final gap, about 2 %, "
-        "is given in words, of Figure 3 only the order of the curves. Where the paper's text cannot be followed to the "
-        "letter, and why, is derived in the [notes on the paper](paper-notes.md)."
+        "The paper's figures are images without tables of values: of Figure 2 only the final gap, about 2 %, is "
+        "stated in the text, of Figure 3 only the order of the curves. Where an implementation cannot follow the "
+        "paper's text exactly, and why, is explained in the [notes on the paper](paper-notes.md)."
     ),
     (
-        "**Algorithm 1, the paper's constants**: β = C = 2.08e7, α = 1e4, the file's hourly numbers read as rates per "
-        "minute. **Algorithm 1, certified constants**: the same algorithm with constants that are proved for public "
-        "caps, OpenDP's calibration and the tilt, in hourly units. **privroute's default**: noise on counts, then the "
-        "exact optimum. Other rows say what they are. “No” beside a statement of the paper means: not with its printed "
-        "constants, on this network."
+        "**Algorithm 1, the paper's constants**: β = C = 2.08e7, α = 1e4, the hourly numbers of the file are used as "
+        "rates per minute. **Algorithm 1, certified constants**: the same algorithm with constants that are proven "
+        "for public caps, OpenDP's calibration and the tilt, in hourly units. **privroute's default**: noise on "
+        "counts, then the exact optimum. Other rows are labelled. “No” beside a statement of the paper means that it "
+        "does not hold with the printed constants on this network."
     ),
 )
 
@@ -32,8 +32,8 @@ _INTRODUCTION = (
 def reproduction(results: Sequence[Result], options: Options) -> str:
     """The whole page."""
     parts = [
-        "# The paper's experiments, reproduced",
-        f"{tables.PAPER}: every number that its experiments report, beside ours. {tables.stamp(options)}",
+        "# Reproduction of the paper's experiments",
+        f"{tables.PAPER}: all numbers that its experiments report, next to ours. {tables.stamp(options)}",
         *_INTRODUCTION,
     ]
     for result in results:

@@ -41,14 +41,14 @@ def page(done: Sequence[Done], options: Options, pictures: Mapping[str, bytes]) 
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>The paper's experiments, reproduced</title><style>{_STYLE}</style></head><body>",
-        "<h1>The paper's experiments, reproduced</h1>",
+        f"<title>Reproduction of the paper's experiments</title><style>{_STYLE}</style></head><body>",
+        "<h1>Reproduction of the paper's experiments</h1>",
         f"<p>{escape(tables.PAPER)}, on Sioux Falls, beside what was measured here.</p>",
         f'<p class="stamp">{escape(tables.stamp(options).replace("`", ""))}</p>',
         (
             f"<p>Of {len(theirs)} statements of the paper that are checked here with its printed constants, {true} "
-            f"hold and {len(theirs) - true} do not; each has its evidence below. The paper's figures are images that "
-            "its text does not spell out: its values are drawn beside ours where the text or a table gives them.</p>"
+            f"hold and {len(theirs) - true} do not; each has its evidence below. The paper's figures are images "
+            "without tables of values: its values are drawn beside ours where the text or a table gives them.</p>"
         ),
         "<nav><ul>",
         *(
