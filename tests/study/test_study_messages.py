@@ -53,5 +53,5 @@ def test_with_a_study_errors_about_trip_files_name_its_keys(tmp_path: Path) -> N
 
 def test_a_folder_of_trips_is_an_error_that_shows_a_pattern(tmp_path: Path) -> None:
     study = pr.Study.load(written(tmp_path, SMALL))
-    with pytest.raises(FormatError, match=r"is a folder; pass a pattern like '.*/\*\.parquet'"):
+    with pytest.raises(FormatError, match=r"cannot be read: it is a folder; pass a pattern like '.*/\*\.parquet'"):
         pr.read_trips(tmp_path, study)

@@ -163,7 +163,7 @@ def _identity(path: Path) -> tuple[int, int]:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "not a path"
     if reason is not None and os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
-        raise FormatError(path, f"is a folder; pass a pattern like '{path}/*.parquet', in quotes on a command line")
+        raise FormatError(path, f"cannot be read: it is a folder; pass a pattern like '{path}/*.parquet', in quotes")
     if reason is not None:
         raise FormatError(path, f"cannot be read ({reason}); check the path and its permissions")
     return status.st_dev, status.st_ino
