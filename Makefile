@@ -1,5 +1,5 @@
 # Every target makes the virtual environment it needs and uses it again the next time.
-# Wanted: Python 3.11 or newer (PYTHON=... chooses one) and a C++20 compiler.
+# Requirements: Python 3.11 or newer (PYTHON=... chooses one) and a C++20 compiler.
 
 PYTHON ?= python3
 VENV   := .venv

@@ -53,6 +53,7 @@ def main() -> None:
         release.save(Path(folder) / "release")
         end_to_end = time.perf_counter() - began_again
     baseline = Baseline.of(network, history.mean)
+    before = (flows * promise.grid).reshape(len(history.pairs), network.links)
     finish(
         {
             "networks": {
@@ -64,7 +65,7 @@ def main() -> None:
                     "private": release.certificate.private,
                     "sensitivity": promise.sensitivity,
                     "noise_scale": promise.scale,
-                    "percent_before_noise": baseline.percent(pr.decompose(network, history.pairs, flows)),
+                    "percent_before_noise": baseline.percent(pr.decompose(network, history.pairs, before)),
                     "percent": baseline.percent(policy),
                     "no_data_free_flow_paths": baseline.percent(free_flow_policy(network, demand.pairs)),
                     "no_data_gravity_model": baseline.percent(gravity_policy(network, demand)),

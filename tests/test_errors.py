@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Iterator
 
 import pytest
 
 import privroute as pr
+from privroute import errors
 from privroute.errors import FormatError, InputError, MissingExtraError, arg, in_python, named
 from privroute.study.settings import spelt_as_key
 
@@ -48,8 +50,31 @@ def test_every_error_of_the_package_can_be_spelt() -> None:
     assert str(pr.PrivrouteError()) == ""
 
 
-def test_copies_of_an_error_say_the_same() -> None:
-    problem = InputError(f"{named('tz')} is wrong")
-    for same in (pickle.loads(pickle.dumps(problem)), copy.deepcopy(problem)):  # noqa: S301 - our own
-        assert str(same) == "tz is wrong"
-        assert same.spelt(spelt_as_key) == "calendar.time_zone is wrong"
+def subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+MADE: dict[type[Exception], tuple[str, ...]] = {
+    FormatError: ("a.toml", f"{named('tz')} is wrong"),
+    MissingExtraError: ("duckdb", "trips", f"{named('tz')}"),
+}
+
+
+@pytest.mark.parametrize("kind", [pr.PrivrouteError, *subclasses(pr.PrivrouteError)])
+def test_copies_of_every_error_are_of_its_class_and_say_the_same(kind: type[pr.PrivrouteError]) -> None:
+    problem = kind(*MADE.get(kind, (f"{named('tz')} is wrong",)))
+    problem.add_note("a note")
+    for same in (pickle.loads(pickle.dumps(problem)), copy.copy(problem), copy.deepcopy(problem)):  # noqa: S301 - our own
+        assert type(same) is kind
+        assert str(same) == str(problem)
+        assert same.args == problem.args
+        assert same.__notes__ == ["a note"]
+        assert same.spelt(spelt_as_key) == problem.spelt(spelt_as_key)
+        assert "calendar.time_zone" in same.spelt(spelt_as_key)
+
+
+def test_every_error_class_is_listed_once() -> None:
+    found = {each.__name__ for each in subclasses(pr.PrivrouteError) if each.__module__ == errors.__name__}
+    assert found | {"PrivrouteError", "LargeDeltaWarning", "arg", "in_python", "named"} == set(errors.__all__)

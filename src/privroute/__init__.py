@@ -15,157 +15,110 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from privroute.demand.gravity import gravity_demand
-    from privroute.errors import PrivrouteError
-    from privroute.flows.optimum import Solution, solve_equilibrium, solve_optimum
-    from privroute.flows.projection import Projection, project
-    from privroute.flows.regularised import RegularisedOptimum, minimise_regularised
-    from privroute.history.daily_od import read_daily_od
-    from privroute.history.demand_history import DemandHistory
-    from privroute.history.simulate import simulate_days
-    from privroute.history.trips import read_trips
-    from privroute.mechanism import theory
-    from privroute.mechanism.learn import learn
-    from privroute.mechanism.stream import Stream
-    from privroute.network.demand import Demand
-    from privroute.network.draw import draw_network
-    from privroute.network.geojson import write_geojson
-    from privroute.network.gmns import read_gmns, write_gmns
-    from privroute.network.latency import Latency
-    from privroute.network.network import Network
-    from privroute.network.networkx_graph import from_networkx, to_networkx
-    from privroute.network.od_matrix import demand_from_matrix, read_od_csv, read_omx
-    from privroute.network.pairs import Pairs, free_flow_minutes
-    from privroute.network.road_classes import ROAD_CLASSES, RoadClass
-    from privroute.network.sioux_falls import Scenario, sioux_falls
-    from privroute.network.tntp import read_tntp, read_tntp_trips
-    from privroute.policy.decomposition import decompose
-    from privroute.policy.routing_policy import Route, RoutingPolicy
-    from privroute.policy.travel_time import TravelTimes, total_travel_time, travel_times, volume_over_capacity
-    from privroute.privacy.budget import Approval
-    from privroute.privacy.ledger import Ledger
-    from privroute.release.certificate import Certificate
-    from privroute.release.release import Release, load_release
-    from privroute.study.contribution import Contribution
-    from privroute.study.guarantee import Guarantee
-    from privroute.study.mechanisms import Counts, Daily, Minimiser, Sgd
-    from privroute.study.study import Study
+    from privroute.demand.gravity import gravity_demand as gravity_demand
+    from privroute.errors import PrivrouteError as PrivrouteError
+    from privroute.flows.optimum import Solution as Solution
+    from privroute.flows.optimum import solve_equilibrium as solve_equilibrium
+    from privroute.flows.optimum import solve_optimum as solve_optimum
+    from privroute.flows.projection import Projection as Projection
+    from privroute.flows.projection import project as project
+    from privroute.flows.regularised import RegularisedOptimum as RegularisedOptimum
+    from privroute.flows.regularised import minimise_regularised as minimise_regularised
+    from privroute.history.daily_od import read_daily_od as read_daily_od
+    from privroute.history.demand_history import DemandHistory as DemandHistory
+    from privroute.history.simulate import simulate_days as simulate_days
+    from privroute.history.trips import read_trips as read_trips
+    from privroute.mechanism import theory as theory
+    from privroute.mechanism.learn import learn as learn
+    from privroute.mechanism.stream import Stream as Stream
+    from privroute.network.demand import Demand as Demand
+    from privroute.network.draw import draw_network as draw_network
+    from privroute.network.geojson import write_geojson as write_geojson
+    from privroute.network.gmns import read_gmns as read_gmns
+    from privroute.network.gmns import write_gmns as write_gmns
+    from privroute.network.latency import Latency as Latency
+    from privroute.network.network import Network as Network
+    from privroute.network.networkx_graph import from_networkx as from_networkx
+    from privroute.network.networkx_graph import to_networkx as to_networkx
+    from privroute.network.od_matrix import demand_from_matrix as demand_from_matrix
+    from privroute.network.od_matrix import read_od_csv as read_od_csv
+    from privroute.network.od_matrix import read_omx as read_omx
+    from privroute.network.pairs import Pairs as Pairs
+    from privroute.network.pairs import free_flow_minutes as free_flow_minutes
+    from privroute.network.road_classes import ROAD_CLASSES as ROAD_CLASSES
+    from privroute.network.road_classes import RoadClass as RoadClass
+    from privroute.network.sioux_falls import Scenario as Scenario
+    from privroute.network.sioux_falls import sioux_falls as sioux_falls
+    from privroute.network.tntp import read_tntp as read_tntp
+    from privroute.network.tntp import read_tntp_trips as read_tntp_trips
+    from privroute.policy.decomposition import decompose as decompose
+    from privroute.policy.routing_policy import Route as Route
+    from privroute.policy.routing_policy import RoutingPolicy as RoutingPolicy
+    from privroute.policy.travel_time import TravelTimes as TravelTimes
+    from privroute.policy.travel_time import total_travel_time as total_travel_time
+    from privroute.policy.travel_time import travel_times as travel_times
+    from privroute.policy.travel_time import volume_over_capacity as volume_over_capacity
+    from privroute.privacy.budget import Approval as Approval
+    from privroute.privacy.ledger import Ledger as Ledger
+    from privroute.release.certificate import Certificate as Certificate
+    from privroute.release.release import Release as Release
+    from privroute.release.release import load_release as load_release
+    from privroute.study.calendar import Calendar as Calendar
+    from privroute.study.contribution import Contribution as Contribution
+    from privroute.study.frame import Frame as Frame
+    from privroute.study.guarantee import Guarantee as Guarantee
+    from privroute.study.mechanisms import Counts as Counts
+    from privroute.study.mechanisms import Daily as Daily
+    from privroute.study.mechanisms import Minimiser as Minimiser
+    from privroute.study.mechanisms import Sgd as Sgd
+    from privroute.study.source import Source as Source
+    from privroute.study.study import Study as Study
+    from privroute.study.trip_format import TripFormat as TripFormat
 
-__all__ = [
-    "ROAD_CLASSES",
-    "Approval",
-    "Certificate",
-    "Contribution",
-    "Counts",
-    "Daily",
-    "Demand",
-    "DemandHistory",
-    "Guarantee",
-    "Latency",
-    "Ledger",
-    "Minimiser",
-    "Network",
-    "Pairs",
-    "PrivrouteError",
-    "Projection",
-    "RegularisedOptimum",
-    "Release",
-    "RoadClass",
-    "Route",
-    "RoutingPolicy",
-    "Scenario",
-    "Sgd",
-    "Solution",
-    "Stream",
-    "Study",
-    "TravelTimes",
-    "decompose",
-    "demand_from_matrix",
-    "draw_network",
-    "free_flow_minutes",
-    "from_networkx",
-    "gravity_demand",
-    "learn",
-    "load_release",
-    "minimise_regularised",
-    "project",
-    "read_daily_od",
-    "read_gmns",
-    "read_od_csv",
-    "read_omx",
-    "read_tntp",
-    "read_tntp_trips",
-    "read_trips",
-    "simulate_days",
-    "sioux_falls",
-    "solve_equilibrium",
-    "solve_optimum",
-    "theory",
-    "to_networkx",
-    "total_travel_time",
-    "travel_times",
-    "volume_over_capacity",
-    "write_geojson",
-    "write_gmns",
-]
-
-_HOME = {
-    "Approval": "privacy.budget",
-    "Certificate": "release.certificate",
-    "Contribution": "study.contribution",
-    "Counts": "study.mechanisms",
-    "Daily": "study.mechanisms",
-    "Demand": "network.demand",
-    "DemandHistory": "history.demand_history",
-    "Guarantee": "study.guarantee",
-    "Latency": "network.latency",
-    "Ledger": "privacy.ledger",
-    "Minimiser": "study.mechanisms",
-    "Network": "network.network",
-    "Pairs": "network.pairs",
-    "PrivrouteError": "errors",
-    "Projection": "flows.projection",
-    "ROAD_CLASSES": "network.road_classes",
-    "RegularisedOptimum": "flows.regularised",
-    "Release": "release.release",
-    "RoadClass": "network.road_classes",
-    "Route": "policy.routing_policy",
-    "RoutingPolicy": "policy.routing_policy",
-    "Scenario": "network.sioux_falls",
-    "Sgd": "study.mechanisms",
-    "Solution": "flows.optimum",
-    "Stream": "mechanism.stream",
-    "Study": "study.study",
-    "TravelTimes": "policy.travel_time",
-    "decompose": "policy.decomposition",
-    "demand_from_matrix": "network.od_matrix",
-    "draw_network": "network.draw",
-    "free_flow_minutes": "network.pairs",
-    "from_networkx": "network.networkx_graph",
-    "gravity_demand": "demand.gravity",
-    "learn": "mechanism.learn",
-    "load_release": "release.release",
-    "minimise_regularised": "flows.regularised",
-    "project": "flows.projection",
-    "read_daily_od": "history.daily_od",
-    "read_gmns": "network.gmns",
-    "read_od_csv": "network.od_matrix",
-    "read_omx": "network.od_matrix",
-    "read_tntp": "network.tntp",
-    "read_tntp_trips": "network.tntp",
-    "read_trips": "history.trips",
-    "simulate_days": "history.simulate",
-    "sioux_falls": "network.sioux_falls",
-    "solve_equilibrium": "flows.optimum",
-    "solve_optimum": "flows.optimum",
-    "theory": "mechanism.theory",
-    "to_networkx": "network.networkx_graph",
-    "total_travel_time": "policy.travel_time",
-    "travel_times": "policy.travel_time",
-    "volume_over_capacity": "policy.travel_time",
-    "write_geojson": "network.geojson",
-    "write_gmns": "network.gmns",
+_PUBLIC = {
+    "demand.gravity": ("gravity_demand",),
+    "errors": ("PrivrouteError",),
+    "flows.optimum": ("Solution", "solve_equilibrium", "solve_optimum"),
+    "flows.projection": ("Projection", "project"),
+    "flows.regularised": ("RegularisedOptimum", "minimise_regularised"),
+    "history.daily_od": ("read_daily_od",),
+    "history.demand_history": ("DemandHistory",),
+    "history.simulate": ("simulate_days",),
+    "history.trips": ("read_trips",),
+    "mechanism.learn": ("learn",),
+    "mechanism.stream": ("Stream",),
+    "mechanism.theory": ("theory",),
+    "network.demand": ("Demand",),
+    "network.draw": ("draw_network",),
+    "network.geojson": ("write_geojson",),
+    "network.gmns": ("read_gmns", "write_gmns"),
+    "network.latency": ("Latency",),
+    "network.network": ("Network",),
+    "network.networkx_graph": ("from_networkx", "to_networkx"),
+    "network.od_matrix": ("demand_from_matrix", "read_od_csv", "read_omx"),
+    "network.pairs": ("Pairs", "free_flow_minutes"),
+    "network.road_classes": ("ROAD_CLASSES", "RoadClass"),
+    "network.sioux_falls": ("Scenario", "sioux_falls"),
+    "network.tntp": ("read_tntp", "read_tntp_trips"),
+    "policy.decomposition": ("decompose",),
+    "policy.routing_policy": ("Route", "RoutingPolicy"),
+    "policy.travel_time": ("TravelTimes", "total_travel_time", "travel_times", "volume_over_capacity"),
+    "privacy.budget": ("Approval",),
+    "privacy.ledger": ("Ledger",),
+    "release.certificate": ("Certificate",),
+    "release.release": ("Release", "load_release"),
+    "study.calendar": ("Calendar",),
+    "study.contribution": ("Contribution",),
+    "study.frame": ("Frame",),
+    "study.guarantee": ("Guarantee",),
+    "study.mechanisms": ("Counts", "Daily", "Minimiser", "Sgd"),
+    "study.source": ("Source",),
+    "study.study": ("Study",),
+    "study.trip_format": ("TripFormat",),
 }
+_HOME = {name: home for home, names in _PUBLIC.items() for name in names}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605 - a list; type checkers read the aliases above
 
 
 def __getattr__(name: str) -> object:

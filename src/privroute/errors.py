@@ -88,6 +88,13 @@ class PrivrouteError(Exception):
         """
         return _MARK.sub(lambda found: how(found[1], found[2]), self._template)
 
+    def __reduce__(self) -> tuple[Callable[..., PrivrouteError], tuple[object, ...], dict[str, object]]:
+        return _copied, (type(self), *self.args), self.__dict__  # whatever the arguments of the class's own __init__
+
+
+def _copied(kind: type[PrivrouteError], *args: object) -> PrivrouteError:
+    return kind.__new__(kind, *args)
+
 
 class InputError(PrivrouteError, ValueError):
     """An argument cannot be used as it is."""

@@ -13,6 +13,7 @@ from tests.cli.conftest import FIRST, LAST
 
 import privroute as pr
 from privroute.cli.terminal import share
+from privroute.errors import BudgetError
 from privroute.privacy import ledger_file
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale
 from privroute.privacy.scope import Scope
@@ -210,6 +211,41 @@ def test_a_stream_refuses_before_the_private_file_is_opened(daily_csv: Path, tmp
         assert "{" not in text
     assert shown(tmp_path / "l")["releases"] == 1
     assert not shown(tmp_path / "other")["releases"]
+
+
+def test_days_before_a_rejected_day_of_a_stream_are_named_with_the_way_to_go_on(
+    daily_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    init(tmp_path / "l")
+    days = (
+        "--mechanism",
+        "daily",
+        "--stream",
+        tmp_path / "days",
+        "--ledger",
+        tmp_path / "l",
+        "--out",
+        tmp_path / "out",
+    )
+    charge, calls = pr.Ledger.charge, []
+
+    def spent_meanwhile(*given: Any, **options: Any) -> Any:
+        calls.append(given)
+        if len(calls) > 2:
+            raise BudgetError("another process has spent the rest")
+        return charge(*given, **options)
+
+    monkeypatch.setattr(pr.Ledger, "charge", spent_meanwhile)
+    told = refused(*LEARN, "--history", daily_csv, "--from", FIRST, "--to", LAST, *days)
+    assert "2 days of 4 were added to the stream (2026-01-05 to 2026-01-06) and remain charged" in told
+    assert "2026-01-07 was rejected, and no release was written: another process has spent the rest" in told
+    assert told.endswith("go on with --from 2026-01-07")
+    assert not (tmp_path / "out").exists()
+    monkeypatch.undo()
+    done = run(*LEARN, "--history", daily_csv, "--from", "2026-01-07", "--to", LAST, *days)
+    assert done.code == 0, done.err
+    assert pr.load_release(tmp_path / "out").certificate.days == 4
+    assert shown(tmp_path / "l")["releases"] == 4
 
 
 def test_an_empty_ledger_and_bars_at_their_ends(tmp_path: Path) -> None:

@@ -132,6 +132,10 @@ def test_a_dry_run_counts_and_neither_charges_nor_releases(trips: str, tmp_path:
     wrong = run(*right, *PROMISE, "--from", "2025-03-02", "--to", "2025-03-15", *spent)  # the year before
     assert "0 of 6,001 rows counted" in wrong.out
     assert "0 trips counted, 14 of 14 days without any" in wrong.out
+    hints = [line for line in wrong.out.splitlines() if "check the year, the hours and the time zone" in line]
+    assert len(hints) == 1
+    assert hints[0].startswith("PRIVATE, do not publish: no trip was counted")
+    assert "no trip was counted" not in good.out
     assert not ledger.account().charges
     assert not (tmp_path / "out").exists()
     assert MARK not in good.out + good.err + wrong.out + wrong.err
@@ -159,3 +163,23 @@ def test_a_missing_column_is_named_by_its_option(tmp_path: Path) -> None:
     text = refused(*BASE, *PROMISE, *PERIOD, "--trips", tmp_path / "trips.csv", "--out", tmp_path / "out")
     assert "name the column with --departure-column" in text
     assert MARK not in text
+
+
+def test_a_missing_column_of_daily_counts_is_named_with_all_columns(tmp_path: Path) -> None:
+    (tmp_path / "daily.csv").write_text(f"{MARK},b\n1,2\n")
+    history = ("--history", tmp_path / "daily.csv", "--out", tmp_path / "out")
+    text = refused(*BASE, *PROMISE, *history)
+    assert text.endswith("daily counts need the columns date, origin, destination, trips")
+    assert MARK not in text
+    assert "--origin-column is only valid with --trips" in refused(*BASE, *PROMISE, *history, *COLUMNS[:2])
+
+
+def test_a_pattern_that_the_shell_expanded_is_an_error_that_says_to_quote_it(tmp_path: Path) -> None:
+    expanded = ("--trips", tmp_path / "a.csv", tmp_path / "b.csv")
+    text = refused(*BASE, *PROMISE, *PERIOD, *expanded, "--out", tmp_path / "out")
+    assert f"{tmp_path / 'b.csv'} is a trip file where a study file is expected; quote patterns" in text
+    for more in ((tmp_path / "c.csv",), (tmp_path / "c.csv", tmp_path / "d.csv")):
+        done = run("learn", "study.toml", *expanded, *more)
+        assert done.code == 2
+        assert "quote patterns, so that the shell does not expand them: --trips '*.csv'" in done.text.replace("│ ", "")
+    assert "quote" not in run("plan", "study.toml", "b.csv").text

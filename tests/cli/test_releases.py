@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import re
@@ -181,6 +182,27 @@ def test_private_counts_are_read_on_the_days_of_the_certificate_unless_others_ar
     )
     assert default.code == same.code == first.code == 0, default.err
     assert default.out == same.out != first.out
+
+
+def test_private_counts_are_read_on_days_that_follow_no_rule(daily_csv: Path, tmp_path: Path) -> None:
+    """Only the days of the certificate count: neither the days between them nor the file's others."""
+    scenario, dates = pr.sioux_falls(), [dt.date.fromisoformat(day) for day in (FIRST, LAST)]
+    days = pr.simulate_days(scenario.demand, days=4, period_min=60, seed=7)
+    some = pr.DemandHistory(days.pairs, days.counts[[0, 3]], dates=dates, begins=dt.time(7, 0, 0, 500_000))
+    pr.learn(scenario.network, some, pr.Guarantee(0.1, 1e-6)).save(tmp_path / "some")
+    private = ("evaluate", tmp_path / "some", "--private-counts", daily_csv)
+    default, whole, longer = (
+        run(*private, *more, width=120) for more in ((), ("--from", FIRST, "--to", LAST), ("--period-min", 120))
+    )
+    assert default.code == whole.code == longer.code == 0, default.err + whole.err + longer.err
+    ours = [line.split() for line in daily_csv.read_text().splitlines() if line.startswith((FIRST, LAST))]
+    (tmp_path / "two.csv").write_text(
+        "date,origin,destination,trips\n" + "\n".join(" ".join(words) for words in ours) + "\n"
+    )
+    two = run("evaluate", tmp_path / "some", "--private-counts", tmp_path / "two.csv", width=120)
+    assert default.out == two.out  # with the days between them left out, nothing changes
+    assert len({default.out, whole.out, longer.out}) == 3
+    assert "pass both --from and --to" in refused(*private, "--from", FIRST)
 
 
 def test_private_trips_are_read_as_a_study_says(release: Path, tmp_path: Path) -> None:

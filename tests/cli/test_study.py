@@ -112,7 +112,9 @@ def test_init_asks_on_a_terminal_until_the_answers_can_be_used(tmp_path: Path) -
         "Network": ["gone.tntp", "sioux-falls"],
         "First day": ["tomorrow", "2026-03-02"],
         "Last day": ["2026-03-01", "2026-03-13"],
+        "Weekdays": ["someday", "mon-fri"],
         "Hours of the day": ["8-7am", "07:00-08:00"],
+        "Time zone": ["Nowhere", "Europe/Zurich"],
         "What to protect": ["person", "user"],
         "Maximum number of trips": ["0", "4"],
         "Epsilon": ["much", ""],
@@ -124,7 +126,8 @@ def test_init_asks_on_a_terminal_until_the_answers_can_be_used(tmp_path: Path) -
     )
     assert "calendar.from is 'tomorrow'; write a date" in said
     study = pr.Study.load(path)
-    assert (study.unit, study.frame.days) == ("user", 12)
+    assert str(study.calendar) == "mon-fri, 2026-03-02 to 2026-03-13 (10 days), 07:00-08:00, Europe/Zurich"
+    assert study.unit == "user"
     assert study.frame.contribution == pr.Contribution("user", 4)
     assert study.guarantee == pr.Guarantee(0.1, 1e-6, "user")
 
@@ -211,10 +214,30 @@ def test_a_value_given_as_a_flag_is_spelt_as_the_flag_even_beside_a_file(study: 
     assert refused("learn", study, *rest, "--set", "mechanism.gap=-1").startswith("mechanism.gap is -1.0")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--set", "guarantee.epsilon=1", "--epsilon", "2"),
+            "--set guarantee.epsilon and --epsilon set the same value; give one of them",
+        ),
+        (("--set", "guarantee.epsilon=1", "--set", "guarantee.epsilon=2"), "--set guarantee.epsilon is given twice"),
+        (("--set", "calendar.weekdays=sat", "--weekdays", "sun"), "--set calendar.weekdays and --weekdays"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_an_error(
+    study: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    assert message in refused("learn", study, "--trips", "never-opened.csv", "--out", tmp_path / "out", *options)
+    assert message in refused("init", tmp_path / "new.toml", *options)
+
+
 def test_plan_and_audit_take_a_study_file(study: Path) -> None:
     done = run("plan", study, "--epsilons", "1", "--draws", 1)
     assert done.code == 0, done.err
     assert "10 days of 60 minutes" in done.text
+    assert [line.split()[0] for line in done.out.splitlines() if " ± " in line] == ["0.5", "1"]
+    assert "0.5 (study)" in done.out
     text = study.read_text().replace('# name = "counts"', 'name = "daily"')
     study.write_text(text.replace("# gap = 1e-08", ""))
     done = run("audit", study, "--runs", 50)

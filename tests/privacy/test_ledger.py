@@ -157,7 +157,9 @@ def test_what_was_approved_is_not_changed(ledger: Ledger) -> None:
 def test_a_time_zone_and_a_kept_set_hold_for_every_release(tmp_path: Path) -> None:
     approval = pr.Approval(1.0, 1e-6, "request", time_zone="Europe/Zurich")
     zoned = Ledger.create(tmp_path / "one", "zoned", approval)
-    with pytest.raises(LedgerError, match="kept in the time zone Europe/Zurich, and this history in that of the files"):
+    with pytest.raises(
+        LedgerError, match="for dates and hours in Europe/Zurich, but this release uses the local time of the files"
+    ):
         spend(zoned, days(1, 1))
     spend(zoned, days(1, 1), time_zone="Europe/Zurich")
     assert zoned.account().approval == approval

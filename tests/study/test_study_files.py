@@ -270,7 +270,7 @@ def test_a_hostile_file_ends_in_one_short_error(tmp_path: Path, name: str) -> No
     path.write_bytes(hostile()[name])
     with pytest.raises(FormatError) as refused:
         pr.Study.load(path)
-    assert str(refused.value).startswith(f"{path}: ")
+    assert str(refused.value).startswith((f"{path}: ", f"{path}, line "))
     assert len(str(refused.value)) < 500 + len(str(path))
 
 
@@ -324,7 +324,12 @@ def test_readers_take_a_study_and_the_history_holds_its_frame(tmp_path: Path) ->
         ("dates", (dt.date(2026, 3, 2), dt.date(2026, 3, 2))),
         ("tz", "UTC"),
         ("unit", "user"),
+        ("unit", "request"),  # also what holds where nothing is passed
         ("origin", "start"),
+        ("origin", "origin"),
+        ("expansion", 1.0),
+        ("on_unreachable", "error"),
+        ("pre_bounded", False),
         ("expansion", 2.0),
         ("on_unreachable", "drop"),
         ("pre_bounded", True),
@@ -344,10 +349,20 @@ def test_daily_counts_fit_only_some_studies(tmp_path: Path) -> None:
     study = pr.Study.load(tmp_path / "study.toml")
     with pytest.raises(HistoryError, match="omit dates="):
         pr.read_daily_od("never-opened.csv", study, dates=("2026-03-02", "2026-03-02"))
+    for option, value in (("period_min", 60.0), ("expansion", 1.0), ("on_unreachable", "error")):
+        with pytest.raises(HistoryError, match=f"omit {option}="):
+            pr.read_daily_od("never-opened.csv", study, **{option: value})  # type: ignore[arg-type]
     undated = written(tmp_path, '[network]\nsource = "sioux-falls"\n[calendar]\ndays = 5\n[mechanism]\nname = "none"\n')
     for reader in (pr.read_daily_od, pr.read_trips):
-        with pytest.raises(HistoryError, match="dates="):
+        with pytest.raises(HistoryError, match=r"the study needs calendar\.from and calendar\.to"):
             reader("never-opened.csv", pr.Study.load(undated))
+
+
+def test_weekdays_of_days_without_dates_are_an_error(tmp_path: Path) -> None:
+    text = SMALL.replace("from = 2026-03-02\nto = 2026-03-13", "days = 10")
+    with pytest.raises(FormatError, match=r"calendar\.weekdays selects days of a range.*omit calendar\.weekdays"):
+        pr.Study.load(written(tmp_path, text))
+    assert pr.Study.load(written(tmp_path, text.replace('weekdays = "mon-fri"\n', ""))).frame.days == 10
 
 
 def test_days_without_a_rule_are_not_read_from_trip_files(tmp_path: Path) -> None:

@@ -76,9 +76,7 @@ def audit(
     if as_json:
         say_json(
             {
-                "mechanism": mechanism,
-                "epsilon": promise.epsilon,
-                "delta": promise.delta,
+                **_promised(mechanism, promise),
                 "runs": runs,
                 "false_alarm": false_alarm,
                 "epsilon_lower_bound": found.epsilon_lower_bound,
@@ -146,9 +144,7 @@ def _attack(mechanism: str, promise: pr.Guarantee, trials: int, alarm: float, *,
     if as_json:
         say_json(
             {
-                "mechanism": mechanism,
-                "epsilon": promise.epsilon,
-                "delta": promise.delta,
+                **_promised(mechanism, promise),
                 "days": history.days,
                 "attacks": [
                     {**row.as_dict(), "published": name}
@@ -215,3 +211,7 @@ def _exit_unless(*, passed: bool) -> None:
         warn("FAILED: the releases can be distinguished better than the guarantee allows.")
         warn("Do not publish releases of this version. Keep this output and report it to the project.")
         raise typer.Exit(1)
+
+
+def _promised(mechanism: str, promise: pr.Guarantee) -> dict[str, Any]:
+    return {"mechanism": mechanism, "epsilon": promise.epsilon, "delta": promise.delta}

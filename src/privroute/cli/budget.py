@@ -1,5 +1,6 @@
 """`privroute budget`: manage the approved and spent privacy budget of data sets."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ __all__ = ["budget"]
 budget = typer.Typer(
     help="Manage privacy budgets: approve a total for a data set, show what releases have spent.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 _MOST_ROWS = 40
@@ -179,14 +181,7 @@ def _account_values(account: "Account") -> dict[str, Any]:
     approval, spending = account.approval, account.spending
     return {
         "dataset": account.dataset,
-        "approved": {
-            "epsilon": approval.epsilon,
-            "delta": approval.delta,
-            "unit": approval.unit,
-            "time_zone": approval.time_zone,
-            "kept_requests": approval.kept_requests,
-            "kept_per_pair": approval.kept_per_pair,
-        },
+        "approved": asdict(approval),
         "spent_epsilon": approval.epsilon_of(spending.spent),
         "spent_rho": approval.rho(spending.spent),
         "total_rho": approval.rho(approval.total),

@@ -1,5 +1,6 @@
 """`privroute evaluate`: compare the travel times of a released policy with the optimum."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from privroute.errors import FormatError, InputError
 from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
+    from privroute.study.calendar import Calendar
     from privroute.study.settings import Settings
 
 __all__ = ["evaluate"]
@@ -95,28 +97,42 @@ def _private_mean(
     """PRIVATE. The mean demand of private data on the release's own network and pairs."""
     from privroute.study.frame import Frame  # noqa: PLC0415 - numbers
     from privroute.study.mechanisms import Unprotected  # noqa: PLC0415
-    from privroute.study.settings import Settings  # noqa: PLC0415
 
-    known = {
-        f"calendar.{name}": value for name, value in found.certificate.calendar.as_dict().items() if name != "days"
-    }
-    known["data.expansion"] = found.certificate.expansion
-    if "calendar.period_min" in settings.values:
-        known.pop("calendar.periods", None)
-    if settings.file is None:
-        values = {key: KEYS[key].read(value) for key, value in known.items() if key in KEYS}
-        settings = Settings({**values, **settings.values}, None, settings.given)
+    calendar, expansion = found.certificate.calendar, found.certificate.expansion
+    if settings.file is not None:
+        calendar, expansion = settings.calendar(), settings.get("data.expansion")
+    elif settings.values:
+        calendar = _changed(calendar, settings)
+        expansion = settings.values.get("data.expansion", expansion)
     kept = settings.contribution() if trips else None
-    frame = Frame(found.policy.pairs, settings.calendar(), settings.get("data.expansion"), kept)
+    frame = Frame(found.policy.pairs, calendar, expansion, kept)
     study = pr.Study(found.network, frame, mechanism=Unprotected(), trips=settings.trip_format())
     if trips:
         return pr.read_trips(trips, study, report=_quiet).mean
     try:
         return pr.read_daily_od(counts or "", study, report=_quiet).mean
     except FormatError as problem:
-        if "name the column with" not in str(problem):
+        if "daily counts need the columns" not in str(problem):
             raise
     raise InputError(f"{counts}: the columns are not those of daily counts; --private-counts takes {_DAILY_COUNTS}")
+
+
+def _changed(calendar: "Calendar", settings: "Settings") -> "Calendar":
+    """The calendar of a certificate with the first day, the last day or the length that flags set instead."""
+    from privroute.study.calendar import Period  # noqa: PLC0415 - numbers
+
+    ends = {"calendar.from", "calendar.to"}
+    given = ends & set(settings.values)
+    if given:
+        if given != ends and not calendar.is_regular:
+            raise InputError("the days of the release are not a range of dates; pass both --from and --to")
+        rule = {f"calendar.{name}": value for name, value in calendar.as_dict().items()}
+        known = {key: KEYS[key].read(rule[key]) for key in (*ends, "calendar.weekdays") if key in rule}
+        days = replace(settings, values={**known, **{key: settings.values[key] for key in given}}).calendar()
+        calendar = replace(days, periods=calendar.periods, time_zone=calendar.time_zone)
+    if "calendar.period_min" in settings.values:
+        calendar = replace(calendar, periods=(Period(settings.values["calendar.period_min"]),))
+    return calendar
 
 
 def _quiet(_rows: object) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privroute.cli.study_options import SETTINGS, SetOption, settings_of, with_keys
-from privroute.cli.terminal import line, say
+from privroute.cli.terminal import line, say, warn
 from privroute.errors import InputError, PrivrouteError
+from privroute.study.guarantee import delta_caveat
 from privroute.study.schema import KEYS, PATH
 
 if TYPE_CHECKING:
@@ -21,14 +22,23 @@ _ASKED = {
     "network.source": "Network (a TNTP net file, a GMNS folder, or sioux-falls)",
     "calendar.from": "First day, like 2026-03-02",
     "calendar.to": "Last day, included",
+    "calendar.weekdays": "Weekdays, like mon-fri (empty: all)",
     "calendar.periods": "Hours of the day, like 07:00-08:00",
+    "calendar.time_zone": "Time zone, like Europe/Berlin (empty: that of the files)",
     "unit.protect": "What to protect: request (one trip), user, or user-day",
     "unit.max_requests": "Maximum number of trips to keep for each user",
     "guarantee.epsilon": "Epsilon, privacy loss for one unit (0.1 is strong)",
     "guarantee.delta": "Delta, a small probability",
 }
+_OPTIONAL = ("calendar.weekdays", "calendar.time_zone", "unit.protect", "unit.max_requests")
 _ANY_WEEK = {"calendar.from": "2026-01-05", "calendar.to": "2026-01-11"}
-_SUGGESTED = {"unit.protect": "request", "guarantee.epsilon": "0.1", "guarantee.delta": "1e-6"}
+_SUGGESTED = {
+    "calendar.weekdays": "",
+    "calendar.time_zone": "",
+    "unit.protect": "request",
+    "guarantee.epsilon": "0.1",
+    "guarantee.delta": "1e-6",
+}
 
 
 @with_keys(*KEYS)
@@ -40,8 +50,8 @@ def init(
 ) -> None:
     """Write a study file.
 
-    On a terminal, asks for the network, dates, hours, unit, epsilon and delta if they are not given as flags. Otherwise
-    they are left for you to fill in. Every key has a comment. Paths are relative to the file.
+    On a terminal, asks for the network, dates, weekdays, hours, time zone, unit, epsilon and delta if they are not
+    given as flags. Otherwise they are left for you to fill in. Every key has a comment. Paths are relative to the file.
     """
     from privroute.network.text_files import write_whole  # noqa: PLC0415 - numbers and readers
     from privroute.study.study import relative  # noqa: PLC0415
@@ -63,7 +73,10 @@ def init(
     with write_whole(study) as stream:
         stream.write(as_toml(values))
     line(f"Written: {study}", style="bold")
-    lacking = [key for key in _ASKED if key not in values and key not in ("unit.protect", "unit.max_requests")]
+    caveat = delta_caveat(settings.values.get("guarantee.delta", 0.0))
+    if caveat is not None:
+        warn(f"NOT PRIVATE: {caveat}. learn will reject it; choose a delta such as 1e-6.")
+    lacking = [key for key in _ASKED if key not in values and key not in _OPTIONAL]
     if lacking:
         say(f"Fill in: {', '.join(lacking)}.")
     line(f"Next: privroute plan {shlex.quote(str(study))}")
@@ -74,7 +87,9 @@ def _ask(settings: "Settings", key: str) -> "Settings":
     from privroute.study.settings import spelt_as_key  # noqa: PLC0415 - numbers and readers
 
     while True:
-        text = typer.prompt(_ASKED[key], default=_SUGGESTED.get(key))
+        text = typer.prompt(_ASKED[key], default=_SUGGESTED.get(key), show_default=bool(_SUGGESTED.get(key)))
+        if not text:
+            return settings
         try:
             answered = settings.instead({key: text})
             _check(answered, key)

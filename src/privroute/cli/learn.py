@@ -9,11 +9,14 @@ import privroute as pr
 from privroute.cli.output import check_release_folder
 from privroute.cli.study_options import LEARN_KEYS, SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, line, number_of, said_already, say, warn
-from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, arg, named
+from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, PrivrouteError, StreamError, arg, named
+from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
     from privroute.history.trip_rows import TripRows
     from privroute.mechanism.learn import Announcement
+    from privroute.progress import Progress
+    from privroute.study.calendar import Calendar
     from privroute.study.settings import Settings
 
 __all__ = ["learn"]
@@ -21,6 +24,11 @@ __all__ = ["learn"]
 _USUAL_DELTA = 1e-4
 _UNITS = {"request": "trip", "user": "user's trips together", "user-day": "user's trips of one day together"}
 _FILES = "Private files"
+_TRIP_FILES = (".csv", ".tsv", ".txt", ".parquet", ".parq", ".pq", ".gz", ".zst")
+
+
+def _private(words: str, metavar: str = "PATH") -> Any:
+    return typer.Option(metavar=metavar, help=words, rich_help_panel=_FILES, show_default=False)
 
 
 @with_keys(*LEARN_KEYS)
@@ -29,22 +37,11 @@ def learn(
     study: StudyArgument = None,
     trips: Annotated[
         list[str] | None,
-        typer.Option(
-            "--trips",
-            metavar="FILES",
-            help="PRIVATE: CSV or Parquet files with one row per trip; accepts patterns and may be repeated.",
-            rich_help_panel=_FILES,
-            show_default=False,
-        ),
+        _private("PRIVATE: CSV or Parquet files with one row per trip; accepts patterns, may be repeated.", "FILES"),
     ] = None,
     history: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="PRIVATE: CSV file of daily counts with date, origin, destination, trips, instead of --trips.",
-            rich_help_panel=_FILES,
-            show_default=False,
-        ),
+        _private("PRIVATE: CSV file of daily counts with date, origin, destination, trips, instead of --trips."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Folder for the release.", show_default=False)
@@ -73,18 +70,11 @@ def learn(
             help="Write a release that is not private (no noise, or a delta above 0.001), for comparison only.",
         ),
     ] = False,
-    diagnostics: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH", help="Write the PRIVATE numbers of dropped rows to this file.", rich_help_panel=_FILES
-        ),
-    ] = None,
+    diagnostics: Annotated[Path | None, _private("Write the PRIVATE numbers of dropped rows to this file.")] = None,
     memory_mb: Annotated[int, typer.Option(help="Limit DuckDB's memory.", rich_help_panel=_FILES)] = 512,
     temp_folder: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PATH", help="Folder for temporary private files, removed at the end.", rich_help_panel=_FILES
-        ),
+        _private("Folder for temporary private files, removed at the end."),
     ] = None,
 ) -> None:
     """Learn a routing policy from trips.
@@ -98,6 +88,11 @@ def learn(
 
     if out is None and not dry_run:
         raise InputError("--out is missing: pass the folder for the release, or --dry-run to write none")
+    if study is not None and study.suffix.lower() in _TRIP_FILES:
+        raise InputError(
+            f"{study} is a trip file where a study file is expected; quote patterns, so that the shell does not expand "
+            "them: --trips 'trips/*.csv'"
+        )
     settings = settings_of(study, given, assigned)
     _check_files(settings, trips, history, diagnostics, out)
     promised = not dry_run or settings.get("guarantee.epsilon") is not None
@@ -127,7 +122,7 @@ def learn(
             if trips
             else pr.read_daily_od(history or "", chosen, report=reports.append)
         )
-    _say_counted(data, reports[-1])
+    _say_counted(data, reports[-1], chosen.calendar)
     if dry_run or out is None:
         say("Dry run: nothing was charged and nothing was released.")
         return
@@ -153,6 +148,13 @@ def _check_files(
         raise InputError(
             f"{arg('unit', settings.get('unit.protect'))} is only valid with --trips; daily counts contain no user ids"
         )
+    else:
+        columns = [KEYS[key] for key in settings.given if KEYS[key].section == "trips"]
+        if columns:
+            raise InputError(
+                f"{named(columns[0].arguments[0])} is only valid with --trips; --history has the columns date, origin, "
+                "destination, trips; omit it"
+            )
     if diagnostics is not None and out is not None and diagnostics.resolve().is_relative_to(out.resolve()):
         raise InputError("--diagnostics is private and must not be inside --out; choose another path")
 
@@ -166,10 +168,32 @@ def _release(
             return announced.release(data, progress=progress)
         if noisy_days is None:
             raise GuaranteeError("nothing was announced, so nothing is released")
-        return [noisy_days.add_day(day, progress=progress) for day in data.each_day()][-1]
+        return _add_days(data, noisy_days, progress)
 
 
-def _say_counted(data: "pr.DemandHistory", rows: "TripRows") -> None:
+def _add_days(data: "pr.DemandHistory", noisy_days: "pr.Stream", progress: "Progress | None") -> "pr.Release":
+    """Add each day; where one is rejected, say which days before it were added and how to go on."""
+    release, refused, dates = None, "", data.dates or ()
+    for date, day in zip(dates, data.each_day(), strict=True):
+        try:
+            release = noisy_days.add_day(day, progress=progress)
+        except PrivrouteError as problem:
+            if release is None:
+                raise
+            refused = f"{problem}"
+        if refused:  # raised here, so that nothing of the day stays on the error
+            added = dates.index(date)
+            raise StreamError(
+                f"{number_of(added, 'day')} of {len(dates):,} were added to the stream ({dates[0]} to "
+                f"{dates[added - 1]}) and remain charged; {date} was rejected, and no release was written: {refused}. "
+                f"When that is solved, go on with --from {date}"
+            )
+    if release is None:
+        raise StreamError("there is no day to add to the stream")
+    return release
+
+
+def _say_counted(data: "pr.DemandHistory", rows: "TripRows", calendar: "Calendar") -> None:
     """How much was counted, on the curator's terminal."""
     line(f"{rows}", style="yellow")
     counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
@@ -178,6 +202,13 @@ def _say_counted(data: "pr.DemandHistory", rows: "TripRows") -> None:
         f"PRIVATE, do not publish: {number_of(counted, 'trip')} counted, {empty:,} of {days} without any",
         style="yellow",
     )
+    if not counted:
+        cause = (
+            f"no departure time is within {calendar}: check the year, the hours and the time zone"
+            if rows.outside
+            else "check the columns, the time format and the labels of the zones"
+        )
+        line(f"PRIVATE, do not publish: no trip was counted; {cause}", style="yellow")
 
 
 def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) -> None:

@@ -56,17 +56,17 @@ def plan(
     The settings come from a study file or from the flags below. The command simulates days from a public prior demand,
     learns policies from them, and compares each with the optimum of the prior and with baselines that need no data.
     """
-    from privroute.evaluate.plan import DEFAULT_EPSILONS  # noqa: PLC0415 - the private side
-    from privroute.evaluate.plan import plan as make_plan  # noqa: PLC0415
+    from privroute.evaluate.plan import plan as make_plan  # noqa: PLC0415 - the private side
     from privroute.evaluate.plan_files import write_plan  # noqa: PLC0415
     from privroute.study.source import read_public_demand  # noqa: PLC0415
 
-    wanted = DEFAULT_EPSILONS if epsilons is None else _numbers(epsilons)
+    wanted = _numbers(epsilons)
     if prior is not None and zone_sizes is not None:
         raise InputError("--prior and --zone-sizes exclude each other; pass one")
     if (zone_sizes is None) != (trips_per_hour is None):
         raise InputError("--zone-sizes and --trips-per-hour are only valid together; pass both, or --prior")
     settings = settings_of(study, given, assigned)
+    own = settings.values.get("guarantee.epsilon")
     if not {"calendar.days", "calendar.from", "calendar.to"} & set(settings.values):
         raise InputError(f"{named('days')} is missing: pass the number of days of data")
     calendar, source, kept = settings.calendar(), settings.source(), settings.contribution()
@@ -92,20 +92,24 @@ def plan(
             expansion=settings.get("data.expansion"),
             delta=settings.values.get("guarantee.delta", 1e-6),
             contribution=kept,
-            epsilons=wanted,
+            epsilons=wanted if own is None else sorted({*wanted, own}),
             mechanism=mechanism,
             draws=draws,
             seed=seed,
             prior_is_gravity=zone_sizes is not None,
             progress=progress,
         )
-    _show(found, roads, kept)
+    _show(found, roads, kept, own)
     if out is not None:
         for path in write_plan(found, out):
             line(f"Written: {path}")
 
 
-def _numbers(text: str) -> tuple[float, ...]:
+def _numbers(text: str | None) -> tuple[float, ...]:
+    from privroute.evaluate.plan import DEFAULT_EPSILONS  # noqa: PLC0415 - the private side
+
+    if text is None:
+        return DEFAULT_EPSILONS
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -120,7 +124,7 @@ def _gravity(roads: pr.Network, zone_sizes: Path, trips_per_hour: float, on_unre
     return pr.gravity_demand(roads, pairs, sends, receives, total_per_min=trips_per_hour / 60)
 
 
-def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None") -> None:
+def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own: float | None) -> None:
     line(f"{roads}")
     if kept is not None:
         say(
@@ -143,7 +147,7 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None") -> N
         [
             *(
                 (
-                    f"{row.epsilon:g}",
+                    f"{row.epsilon:g}" + (" (study)" if row.epsilon == own else ""),
                     f"± {_trips(row.noise_scale)}",
                     percent(row.median),
                     percent(row.low),

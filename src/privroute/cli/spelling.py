@@ -14,6 +14,17 @@ __all__ = ["Command"]
 class Command(TyperCommand):
     """A command whose errors name its own options."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; several files after one option are a pattern that the shell has expanded."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as problem:  # typer does not export the class of usage errors
+            patterns = [option.opts[0] for option in self.params if option.metavar == "FILES"]
+            message = getattr(problem, "message", "")
+            if patterns and "unexpected extra argument" in message:
+                ctx.fail(f"{message}; quote patterns, so that the shell does not expand them: {patterns[0]} '*.csv'")
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         """Run it."""
         SETTINGS.set(None)

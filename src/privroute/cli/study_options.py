@@ -86,17 +86,23 @@ def _annotation(key: Key) -> Any:
 
 
 def settings_of(study: Path | None, given: Mapping[str, object], assigned: list[str] | None = None) -> "Settings":
-    """The settings of a study file, if there is one, changed by --set and then by flags."""
-    from privroute.study.settings import Settings  # noqa: PLC0415 - the readers of networks
+    """The settings of a study file, if there is one, changed by --set and by flags; each key is given once."""
+    from privroute.study.settings import Settings, find_key  # noqa: PLC0415 - the readers of networks
 
     settings = Settings() if study is None else Settings.read(study)
     SETTINGS.set(settings)
+    instead: dict[str, object] = {}
     for assignment in assigned or ():
-        key, equals, value = assignment.partition("=")
+        name, equals, value = assignment.partition("=")
         if not equals:
             raise InputError(f"--set {assignment[:60]!r} has no value; write it like guarantee.epsilon=0.5")
-        settings = _changed(settings, {key.strip(): value.strip()})
-    return _changed(settings, given)
+        key = find_key(name.strip())
+        if key in instead:
+            raise InputError(f"--set {key} is given twice; give it once")
+        if key in given:
+            raise InputError(f"--set {key} and {KEYS[key].flag} set the same value; give one of them")
+        instead[key] = value.strip()
+    return _changed(settings, instead | dict(given))
 
 
 def _changed(settings: "Settings", given: Mapping[str, object]) -> "Settings":

@@ -65,10 +65,10 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         title=CONSTANTS.title,
         text=(
             (
-                "The file's numbers read as rates per minute, in the unit of which the paper's β = 2.08e7 is given. "
-                f"The eigenvalue that the text names, max q |Λ|², is {eigenvalue:.3g}; the reported value is near "
+                "The file's numbers read as rates per minute, in whose unit the paper's β = 2.08e7 is given. The "
+                f"eigenvalue that the text mentions, max q |Λ|², is {eigenvalue:.3g}; the reported value is near "
                 f"{betas['the same with the 528 pairs with demand for n²']:.3g}, which is section 3.4's bound with "
-                "the 528 pairs in place of n² = 576, as if every pair had the largest demand. That is our conjecture."
+                "the 528 pairs in place of n² = 576, as if every pair had the largest demand. This is a conjecture."
             ),
             (
                 "C is set equal to β in the paper. The two have different units (minutes, and vehicle-minutes per "
@@ -100,11 +100,11 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 "C = β bounds the derivative at the mean demand",
                 _PLACE,
                 holding.lipschitz <= BETA,
-                f"{holding.lipschitz:.3g} is enough: the reported C is safe, {BETA / holding.lipschitz:.0f} times too "
-                "large",
+                f"{holding.lipschitz:.3g} is sufficient: the reported C is safe, {BETA / holding.lipschitz:.0f} times "
+                "too large",
             ),
             Claim(
-                "The noise at epsilon = delta = 0.1 with these constants is small beside unit flows",
+                "The noise at epsilon = delta = 0.1 with these constants is small compared with unit flows",
                 "section 5.3",
                 noises["reported: C = β"] < 0.01,  # noqa: PLR2004 - a hundredth of the flows' range
                 f"its standard deviation is {noises['reported: C = β']:.3g} on numbers between 0 and 1",
@@ -113,7 +113,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         reported=(
             Reported(
                 _PLACE,
-                "β, as the eigenvalue that the text names",
+                "β, as the eigenvalue that the text mentions",
                 "vehicle-minutes per minute",
                 BETA,
                 "formula",

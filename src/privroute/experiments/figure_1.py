@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FIGURE_1"]
 
 _PLACE = "section 5.1"
-_FILE = "The built-in network holds the published figures."
+_FILE = "The built-in network contains the published figures."
 _MOST_TYPICAL = 1000.0
 
 
@@ -43,7 +43,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
             "vehicles per hour",
             682.0,
             hourly.mean(),
-            "682.95, cut off in the paper.",
+            "682.95, truncated in the paper.",
         ),
         ("shortest travel time of a link", "min", 2.0, minutes.min(), _FILE),
         ("longest travel time of a link", "min", 10.0, minutes.max(), _FILE),
@@ -54,7 +54,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         title=FIGURE_1.title,
         text=(
             (
-                "The network of LeBlanc, Morlok and Pierskalla (1975) as it is built in: topology on its coordinates, "
+                "The network of LeBlanc, Morlok and Pierskalla (1975) as built in: topology on its coordinates, "
                 "free-flow travel times, and mean demand. Nothing is simulated."
             ),
         ),

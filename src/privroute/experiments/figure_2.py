@@ -100,12 +100,16 @@ def run(options: Options, progress: Progress | None = None) -> Result:
     number = DAYS[-1]
     noise_why = "C = β makes the noise as large as the flows; most of the cost is flow in cycles (see Table 1)."
     rows = (
-        (LETTER + ", before the noise", last[LETTER][number], "With η = 1/β = 4.8e-8 fifty steps hardly move."),
+        (
+            LETTER + ", before the noise",
+            last[LETTER][number],
+            "With η = 1/β = 4.8e-8 fifty steps change almost nothing.",
+        ),
         (LETTER + ", after the noise", last[LETTER + _NOISY][number], noise_why),
         (
             CERTIFIED + ", before the noise",
             last[CERTIFIED][number],
-            "The certified β is of the same size as the paper's, so the steps are as short.",
+            "The certified β is about as large as the paper's, so the steps are equally short.",
         ),
         (
             CERTIFIED + ", after the noise",
@@ -115,7 +119,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         (
             "Algorithm 1, α = 1e3 and steps of 1e-4, 2,080 times longer",
             near,
-            "Our conjecture of what was run; see panel (c).",
+            "A conjecture about the original run; see panel (c).",
         ),
         ("minimiser of F + α|x|² with α = 1e3", gaps[2e3], "The gap of the regulariser alone, for appendix D's α."),
         (
@@ -131,10 +135,10 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         text=(
             (
                 "Travel time of the iterates on the mean demand of the N days, above the optimum of the same demand, "
-                "as in the paper. It starts from a random policy, of which the paper does not say how it was drawn: "
-                "here each pair takes the cheapest path for its own random link costs. Guarantee: epsilon = delta = "
-                "0.1. (a) reads the file's numbers as rates per minute and takes β = C = 2.08e7, α = 1e4 and the "
-                "regulariser α|x|² as printed; (b) is the same algorithm with constants that are proved for public "
+                "as in the paper. It starts from a random policy, and the paper does not say how it was chosen: here "
+                "each pair takes the cheapest path for its own random link costs. Guarantee: epsilon = delta = 0.1. "
+                "(a) reads the file's numbers as rates per minute and takes β = C = 2.08e7, α = 1e4 and the "
+                "regulariser α|x|² as printed; (b) is the same algorithm with constants that are proven for public "
                 "caps, in hourly units, with the same α."
             ),
             (
@@ -144,12 +148,12 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 f"{last[LETTER + _NOISY][number]:,.0f} %."
             ),
             (
-                "(c) asks which steps would give the reported 2 %. With α = 1e4 none does: the regulariser alone "
-                f"costs {gaps[2 * ALPHA]:.1f} % (α|x|²) or {gaps[ALPHA]:.1f} % (α/2 |x|²). With α = 1e3, the value of "
-                f"the paper's appendix D, it costs {gaps[2e3]:.2f} %, and from a random start fifty steps of "
-                f"2.5e-5 reach {longer.percent[-1]:.2f} %, of 1e-4 {near:.2f} %. So the reported 2 % agrees with α = "
-                "1e3 and steps some 500 times longer than 1/β. That is a conjecture; such steps have no privacy proof "
-                "with the reported β."
+                "(c) asks which steps would give the reported 2 %. With α = 1e4 no step size does: the regulariser "
+                f"alone costs {gaps[2 * ALPHA]:.1f} % (α|x|²) or {gaps[ALPHA]:.1f} % (α/2 |x|²). With α = 1e3, the "
+                f"value of the paper's appendix D, it costs {gaps[2e3]:.2f} %, and from a random start fifty steps of "
+                f"2.5e-5 reach {longer.percent[-1]:.2f} %, of 1e-4 {near:.2f} %. So the reported 2 % is consistent "
+                "with α = 1e3 and steps about 500 times longer than 1/β. This is a conjecture; such steps have no "
+                "privacy proof with the reported β."
             ),
         ),
         curves=tuple(curves),
@@ -165,10 +169,11 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 "each iterate costs less than the one before, before the noise",
             ),
             Claim(
-                "The cost falls with x + η grad F, as line 6 of Algorithm 1 has it",
+                "The cost falls with x + η grad F, as in line 6 of Algorithm 1",
                 "Algorithm 1",
                 uphill[-1] < uphill[0],
-                f"with plus it rises from {uphill[0]:.1f} % to {uphill[-1]:,.0f} % in 50 days; the proofs have minus",
+                f"with a plus sign it rises from {uphill[0]:.1f} % to {uphill[-1]:,.0f} % in 50 days; the proofs use "
+                "a minus sign",
             ),
             Claim(
                 "The final cost is lowest for N = 50",
@@ -183,7 +188,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 f"{last[LETTER][number]:.1f} % before and {last[LETTER + _NOISY][number]:,.0f} % after the noise",
             ),
             Claim(
-                "The remaining 2 % is the regulariser's (α = 1e4)",
+                "The remaining 2 % is caused by the regulariser (α = 1e4)",
                 _PLACE,
                 abs(gaps[2 * ALPHA] - _REPORTED_PERCENT) < _NEAR,
                 f"the regulariser costs {gaps[2 * ALPHA]:.1f} % at α = 1e4, and {gaps[2e3]:.2f} % at α = 1e3",

@@ -102,14 +102,14 @@ def run(options: Options, progress: Progress | None = None) -> Result:
             (
                 "As Figure 2 (a) and (b) for N = 50, before the noise: solid with the paper's constants, dashed with "
                 "certified ones, dash-dotted with longer steps; dotted is the minimiser of the regularised objective "
-                "α|x|², where infinitely many steps would end. β is computed anew as the paper does: it grows with "
-                "factor − 1 and with the square of the demand."
+                "α|x|², where infinitely many steps would end. β is recomputed as in the paper: it grows with factor "
+                "− 1 and with the square of the demand."
             ),
             (
-                "The paper's explanations can be checked one by one. What it says of the limit holds: the "
-                "regulariser matters less where latency is steeper or demand higher. What it says of fifty steps is "
-                "a matter of the step size: with η = 1/β none of the runs is near its limit. With steps 500 times "
-                "longer, as conjectured for Figure 2, the curves have the order that the paper describes."
+                "The paper's explanations can be checked one by one. Its statements about the limit hold: the "
+                "regulariser matters less where latency is steeper or demand higher. Its statements about fifty "
+                "steps depend on the step size: with η = 1/β none of the runs is near its limit. With steps 500 "
+                "times longer, as conjectured for Figure 2, the curves have the order that the paper describes."
             ),
         ),
         curves=tuple(curves),
@@ -118,13 +118,13 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 "A larger α makes the cost fall faster",
                 _PLACE,
                 gained[a[0]] < gained[a[1]] < gained[a[2]],
-                f"points gained in 50 steps: {said(a, gained)}".replace(" %", ""),
+                f"percentage points gained in 50 steps: {said(a, gained)}".replace(" %", ""),
             ),
             Claim(
                 "A steeper latency makes the cost fall more slowly at first",
                 _PLACE,
                 _share(gained, letter, b[0]) > _share(gained, letter, b[1]) > _share(gained, letter, b[2]),
-                "share of the start's excess gained in 50 steps: "
+                "share of the initial excess removed in 50 steps: "
                 + ", ".join(f"{label}: {_share(gained, letter, label):.3f}" for label in b),
             ),
             Claim(
@@ -146,7 +146,8 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 said(c, letter),
             ),
             Claim(
-                f"With {_LONGER} the order after 50 days is the paper's: steeper or more demand ends lower",
+                f"With {_LONGER} the order after 50 days is that of the paper: a steeper latency or a higher demand "
+                "ends lower",
                 "ours",
                 longer[b[2]] < longer[b[1]] < longer[b[0]] and longer[c[2]] < longer[c[1]] < longer[c[0]],
                 f"{said(b, longer)}; {said(c, longer)}",
@@ -172,8 +173,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 2.0,
                 "minimiser of F + α|x|²",
                 gaps["α = 10000"],
-                "The paper suspects that its 2 % are the regulariser's; at this α the regulariser costs ten times "
-                "that.",
+                "The paper attributes its 2 % to the regulariser; at this α the regulariser costs ten times as much.",
                 "about",
             ),
         ),

@@ -6,14 +6,7 @@ import base64
 from html import escape
 from typing import TYPE_CHECKING
 
-from privroute.experiments.tables import (
-    CLAIM_COLUMNS,
-    PAPER,
-    REPORTED_COLUMNS,
-    claim_rows,
-    reported_rows,
-    stamp,
-)
+from privroute.experiments import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,14 +41,14 @@ def page(done: Sequence[Done], options: Options, pictures: Mapping[str, bytes]) 
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>The paper's experiments, reproduced</title><style>{_STYLE}</style></head><body>",
-        "<h1>The paper's experiments, reproduced</h1>",
-        f"<p>{escape(PAPER)}, on Sioux Falls, beside what was measured here.</p>",
-        f'<p class="stamp">{escape(stamp(options).replace("`", ""))}</p>',
+        f"<title>Reproduction of the paper's experiments</title><style>{_STYLE}</style></head><body>",
+        "<h1>Reproduction of the paper's experiments</h1>",
+        f"<p>{escape(tables.PAPER)}, on Sioux Falls, beside what was measured here.</p>",
+        f'<p class="stamp">{escape(tables.stamp(options).replace("`", ""))}</p>',
         (
             f"<p>Of {len(theirs)} statements of the paper that are checked here with its printed constants, {true} "
-            f"hold and {len(theirs) - true} do not; each has its evidence below. The paper's figures are images that "
-            "its text does not spell out: its values are drawn beside ours where the text or a table gives them.</p>"
+            f"hold and {len(theirs) - true} do not; each has its evidence below. The paper's figures are images "
+            "without tables of values: its values are drawn beside ours where the text or a table gives them.</p>"
         ),
         "<nav><ul>",
         *(
@@ -76,8 +69,8 @@ def page(done: Sequence[Done], options: Options, pictures: Mapping[str, bytes]) 
             "</figcaption></figure>",
         ]
         if result.reported:
-            parts.append(_table(REPORTED_COLUMNS, reported_rows(result)))
-        parts.append(_table(CLAIM_COLUMNS, claim_rows(result)))
+            parts.append(_table(tables.REPORTED_COLUMNS, tables.reported_rows(result)))
+        parts.append(_table(tables.CLAIM_COLUMNS, tables.claim_rows(result)))
     return "\n".join([*parts, "</body></html>", ""])
 
 

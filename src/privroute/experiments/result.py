@@ -108,7 +108,7 @@ class Result:
     """One figure or table.
 
     text : paragraphs: what was done, and what is seen
-    noise : "seeded" where noise was drawn: reproducible, so it protects nobody; "none" otherwise
+    noise : "seeded" where noise was drawn: the results are reproducible and not private; "none" otherwise
     """
 
     name: str

@@ -33,15 +33,15 @@ _AT_LEAST_LIKE_1_N = -0.8  # one, with room for the chance of few days
 _LINES = (("--", BLACK), ("-.", BLACK), (":", BLACK), ("-", GREY))
 _MECHANISMS = (LETTER, CERTIFIED, MINIMISER, DAILY, COUNTS)
 _COMMON = (
-    "Sioux Falls in hourly units; the paper's constants have their own reading of the file (rates per minute), as in "
+    "Sioux Falls in hourly units; the paper's constants use their own reading of the file (rates per minute), as in "
     "Figure 2. Guarantees are at delta 1e-6 for one request, with OpenDP's calibration except for the paper's "
     "constants. The public prior that Algorithm 1 needs for its caps is the true demand times independent lognormal "
-    "factors of sd 0.5; its own optimum is one of the lines without data. On Sioux Falls α is 1e4 for Algorithm 1 (the "
-    "paper's) and 1e3 for the minimiser. On Anaheim it was set after two values had been tried (1e2 and 1e3), to a "
-    "quarter of that on Sioux Falls, about the ratio of the total travel times; the paper's constants are there those "
-    "of its formulas for the public prior. Policies are measured as they would be released, as paths: cycles that the "
-    "noise makes drop out, so that the paper's constants cost far less here than in Figure 2 and Table 1. Noise is "
-    "seeded; lines are medians, bands the range over draws of the noise."
+    "factors of sd 0.5; its optimum is one of the baselines without data. On Sioux Falls α is 1e4 for Algorithm 1 "
+    "(the paper's) and 1e3 for the minimiser. On Anaheim it was set after two values had been tried (1e2 and 1e3), "
+    "to a quarter of that on Sioux Falls, about the ratio of the total travel times; the paper's constants are there "
+    "those of its formulas for the public prior. Policies are measured as they would be released, as paths: cycles "
+    "caused by the noise are removed, so the paper's constants cost far less here than in Figure 2 and Table 1. "
+    "Noise is seeded; lines are medians, bands the range over draws of the noise."
 )
 
 
@@ -72,7 +72,8 @@ def run_against_epsilon(options: Options, progress: Progress | None = None) -> R
         curves=tuple(curves),
         claims=(
             Claim(
-                f"The default at epsilon {_EPSILON:g} loses no more to the noise than to the chance of the days",
+                f"The default at epsilon {_EPSILON:g} loses no more to the noise than to the random variation of the "
+                "days",
                 "ours",
                 counts.y[at] < 2 * noiseless,
                 f"Sioux Falls: {counts.y[at]:.1e} % with noise, {noiseless:.1e} % without",
@@ -110,7 +111,7 @@ def run_against_days(options: Options, progress: Progress | None = None) -> Resu
             (
                 f"Epsilon is {_EPSILON:g}. The noise of `counts` is added once to the sum, so in the mean it falls as "
                 "1/N and its cost as 1/N²; that of `daily` is added to every day and its cost falls as 1/N, like the "
-                "chance of the days."
+                "random variation of the days."
             ),
             *([] if options.tntp else [ANAHEIM_LEFT_OUT]),
         ),
@@ -153,7 +154,7 @@ def _common_claims(curves: list[Curve], names: list[str]) -> list[Claim]:
         best, paths = min(free.values()), next(value for label, value in free.items() if "fastest" in label)
         claims.append(
             Claim(
-                f"{name}: the default is better than everything that needs no data, at every point",
+                f"{name}: the default is better than all baselines without data, at every point",
                 "ours",
                 max(here[COUNTS].y) < best,
                 f"at most {max(here[COUNTS].y):.2g} %, against {best:.2g} % without data",
@@ -163,7 +164,7 @@ def _common_claims(curves: list[Curve], names: list[str]) -> list[Claim]:
             reached = min(here[mechanism].y)
             claims.append(
                 Claim(
-                    f"{name}: {mechanism} is somewhere better than fastest paths on empty roads",
+                    f"{name}: {mechanism} is better than free-flow paths for some setting",
                     "ours",
                     reached < paths,
                     f"at best {reached:.3g} %, against {paths:.3g} % for those paths and {best:.2g} % for the best "

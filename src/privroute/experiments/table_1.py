@@ -61,13 +61,15 @@ _LOOKS = {_OWN_FORMULA: 5, _LETTER_PATHS: 6, _CERTIFIED_RELEASED: 3}
 _SWEEP = "price against the noise"
 _IMPLIED = "noise that gives the reported prices"
 _WHY = {
-    LETTER: "C = β gives noise of a third of the flows' whole range and more; the reported prices need about 1e-6.",
-    _OWN_FORMULA: "The formula's C is 228 times smaller than β; the noise is still hundreds of times what prices need.",
-    _LETTER_PATHS: "The same noise; the flows are made into paths, as a release has them, so that cycles drop out.",
-    CERTIFIED: "Less than a thousandth of the noise with C = β; on each of 41,952 entries it still makes detours.",
-    _CERTIFIED_RELEASED: "The tilt and the removal of cycles, not in the paper, take most of the detours out.",
+    LETTER: "With C = β the noise is a third of the range of the flows or more; the reported prices need about 1e-6.",
+    _OWN_FORMULA: (
+        "The formula's C is 228 times smaller than β; the noise is still hundreds of times too large for these prices."
+    ),
+    _LETTER_PATHS: "The same noise; the flows are converted to paths, as in a release, which removes cycles.",
+    CERTIFIED: "Less than a thousandth of the noise with C = β; on each of 41,952 entries it still causes detours.",
+    _CERTIFIED_RELEASED: "The tilt and the removal of cycles, which are not in the paper, remove most detours.",
     MINIMISER: "Noise on the regularised optimum (α = 1e3) instead of the last iterate.",
-    COUNTS: "Noise on counts: the price is that of a slightly different demand, not of detours.",
+    COUNTS: "Noise on counts: it changes the demand slightly and causes no detours.",
 }
 
 
@@ -121,30 +123,30 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         title=TABLE_1.title,
         text=(
             (
-                "The paper's meaning of the price: travel time of the projected noisy policy over that of the "
-                f"iterate before the noise, N = 50, mean and standard deviation over {len(seeds)} seeds. So measured, "
-                "flows that run in cycles count. Rows that say so have the cycles removed, or are as privroute "
-                "releases them (from tilted flows, as paths); compare like with like. For the default the price is "
-                "over the optimum of the same counts without noise."
+                "The price as defined in the paper: travel time of the projected noisy policy over that of the "
+                f"iterate before the noise, N = 50, mean and standard deviation over {len(seeds)} seeds. By this "
+                "definition, flow in cycles counts. In rows marked so, cycles are removed, or flows are as privroute "
+                "releases them (from tilted flows, as paths). For the default the price is over the optimum of the "
+                "same counts without noise."
             ),
             (
                 f"With the paper's constants the noise has standard deviation {_classical(BETA, 0.1, 0.1):.3g} at "
                 f"epsilon = delta = 0.1, and the price is {letter[2]:,.0f} %, not 0.009 %; most of it is cycles, "
-                f"without which it is {means[_LETTER_PATHS][2]:,.0f} %. Read backwards from panel "
-                f"(b), the reported prices correspond to noise of {implied.min():.1e} to {implied.max():.1e}."
+                f"without which it is {means[_LETTER_PATHS][2]:,.0f} %. According to panel (b), the reported prices "
+                f"correspond to noise of {implied.min():.1e} to {implied.max():.1e}."
             ),
             (
-                "With certified constants (from fastest paths) the price in the paper's meaning is "
+                "With certified constants (from fastest paths) the price as defined in the paper is "
                 f"{means[CERTIFIED][2]:.2g} % at epsilon = delta = 0.1, "
                 f"{means[CERTIFIED][2] / _PRICES[_LEVELS[2]]:.0f} times the reported one; with the tilt and without "
-                f"cycles it is {means[_CERTIFIED_RELEASED][2]:.2g} %, of the reported size. So the paper's "
-                "message, that the noise for one request costs little, holds; what "
-                "costs is that the steps are short (Figure 2)."
+                f"cycles it is {means[_CERTIFIED_RELEASED][2]:.2g} %, about the reported value. So the paper's "
+                "conclusion, that the noise for one request costs little, holds; the cost comes from the short steps "
+                "(Figure 2)."
             ),
             (
                 "The formula sets the noise by epsilon and delta alone: at (0.01, 0.5) it is 6.0 times larger than "
                 "at (0.1, 0.1), yet the reported price is smaller, and smaller than at (0.1, 0.5). A price of "
-                "3.97e-2 there would fit the others; probably a slip of the exponent."
+                "3.97e-2 there would fit the others; probably a typing error in the exponent."
             ),
         ),
         curves=(

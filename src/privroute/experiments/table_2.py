@@ -1,4 +1,4 @@
-"""Table 2 (appendix D): what the average demand costs in place of all days, and what the regulariser costs."""
+"""Table 2 (appendix D): what the average demand costs instead of all days, and what the regulariser costs."""
 
 from __future__ import annotations
 
@@ -39,9 +39,12 @@ _WHY = {
     (
         1,
         "hourly",
-    ): "True hourly counts have 60 times the relative variance, and so has the error: the other reading fits.",
+    ): (
+        "True hourly counts have 60 times the relative variance, so the error is 60 times larger: the other reading "
+        "fits."
+    ),
     (2, "per-minute"): "Agrees; it is of second order in the variance of the counts.",
-    (2, "hourly"): "Larger than reported, by the variance of hourly counts: the other reading again.",
+    (2, "hourly"): "Larger than reported, because of the variance of hourly counts: the other reading fits.",
     (3, "α/2 |x|²"): "α/2 |x|² is section 3.4's regulariser, and nearest to what is reported.",
     (3, "α|x|²"): "α|x|² is section 5.2's regulariser, and twice what is reported.",
 }
@@ -83,21 +86,21 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         title=TABLE_2.title,
         text=(
             (
-                "Relative errors at α = 1e3. Error 1: evaluating the exact minimiser's cost on the mean demand in "
-                "place of all days. Error 2: solving for the mean demand. Error 3: what the regulariser adds to the "
-                "travel time."
+                "Relative errors at α = 1e3. Error 1: evaluating the exact minimiser's cost on the mean demand "
+                "instead of all days. Error 2: solving for the mean demand. Error 3: what the regulariser adds to "
+                "the travel time."
             ),
             (
                 "For affine latency Error 1 is Σ q_e Var(Λ_w) x_we² over the cost, so it falls with the mean count "
                 "of a pair. Reading the file's numbers as rates per minute makes 60 times as many trips a day and an "
-                "error 60 times smaller: only that reading agrees with Errors 1 and 2 of the paper. We conclude, as "
-                "a conjecture, that the paper's experiments used hourly figures as rates per minute: each day then "
-                "has 21.6 million trips, and all effects of one trip are 60 times smaller than in Sioux Falls."
+                "error 60 times smaller: only that reading agrees with Errors 1 and 2 of the paper. We conjecture "
+                "that the paper's experiments used hourly figures as rates per minute: each day then has 21.6 "
+                "million trips, and all effects of one trip are 60 times smaller than in Sioux Falls."
             ),
             (
                 f"The speed-ups are {faster.evaluating:.0f} times for evaluating and {faster.solving:.1f} times for "
-                f"solving at N = {numbers[-1]}. They belong to an implementation: here all days together are one "
-                "matrix product, and projections take most of the time."
+                f"solving at N = {numbers[-1]}. They depend on the implementation: here all days are one matrix "
+                "product, and projections take most of the time."
             ),
         ),
         curves=(
@@ -134,7 +137,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 "The regulariser at α = 1e3 changes the total travel time by less than 0.01 %",
                 "appendix D, text",
                 100 * max(errors[3, "α/2 |x|²"]) < 0.01,  # noqa: PLR2004 - the claim's own bound
-                "the table itself says 8.17e-3, that is 0.82 %; ours is "
+                "the table reports 8.17e-3, that is 0.82 %; ours is "
                 + " or ".join(f"{100 * errors[3, name][-1]:.2f} % ({name})" for name in ("α/2 |x|²", "α|x|²")),
             ),
         ),
@@ -160,7 +163,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 50.0,
                 "measured",
                 faster.evaluating,
-                "All days are one matrix product here, so the average saves less; the paper gives 30 to 50.",
+                "All days are one matrix product here, so averaging saves less; the paper reports 30 to 50.",
                 "about",
             ),
             Reported(
@@ -170,7 +173,8 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 30.0,
                 "measured",
                 faster.solving,
-                "Projections, not evaluations, take the time here, and they are as many with one day as with fifty.",
+                "Projections take most of the time here, not evaluations, and their number does not depend on the "
+                "days.",
                 "about",
             ),
         ),

@@ -42,9 +42,9 @@ def stamp(options: Options) -> str:
     if options.tntp is not None:
         command += " --tntp FOLDER"
     return (
-        f"Made by `{command}`, {effort}, seed {options.seed}. Days are simulated and all noise is seeded: "
-        "reproducible, so it protects nobody. The paper's deltas, 0.1 and 0.5, are too large to mean anything for "
-        f"single persons: above {LARGEST_PRIVATE_DELTA:g} privroute calls no release private, whatever its noise."
+        f"Made by `{command}`, {effort}, seed {options.seed}. Days are simulated and all noise is seeded: the results "
+        "are reproducible and not private. The paper's deltas, 0.1 and 0.5, are too large to protect single persons: "
+        f"privroute calls no release with a delta above {LARGEST_PRIVATE_DELTA:g} private."
     )
 
 

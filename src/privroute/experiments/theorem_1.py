@@ -67,15 +67,15 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         title=THEOREM_1.title,
         text=(
             (
-                f"In each of {trials} trials a coin decides whether one trip between two places where nobody else "
-                "goes is in the data. The adversary knows everything but the coin. From a system-optimal flow, even "
-                "if only the total of each link is published, it computes what arrives at the destination beyond "
-                "what the known trips bring: 0 trips or 1, to rounding. It is always right, so no delta below 1 can "
-                "be promised, whatever epsilon."
+                f"In each of {trials} trials a coin decides whether one trip between two zones that nobody else "
+                "travels between is in the data. The adversary knows everything except the coin. From a "
+                "system-optimal flow, even if only the total of each link is published, it computes the flow that "
+                "arrives at the destination in addition to the known trips: 0 trips or 1, to rounding. It is always "
+                "right, so no delta below 1 can be guaranteed for any epsilon."
             ),
             (
-                "Against a release it looks where the release lies between what the data without and with the trip "
-                f"would give without noise. Noise of {release.evidence.std():.0f} trips hides the one."
+                "For a release, it compares the release with the noiseless results for the data without and with the "
+                f"trip. Noise of {release.evidence.std():.0f} trips hides one trip."
             ),
         ),
         curves=tuple(
@@ -95,7 +95,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 "The same adversary against a release is right no more often than the guarantee allows",
                 "ours",
                 release.passed,
-                f"right in {release.hits} of {trials} ({low:.0%} to {high:.0%}); allowed are "
+                f"right in {release.hits} of {trials} ({low:.0%} to {high:.0%}); the guarantee allows "
                 f"{0.0 if release.limit is None else release.limit:.1%}",
             ),
         ),
@@ -133,7 +133,7 @@ def draw(result: Result) -> Figure:
 
 THEOREM_1 = Experiment(
     "theorem-1",
-    "Theorem 1: a feasible flow gives a rare trip away",
+    "Theorem 1: a feasible flow reveals a rare trip",
     run,
     draw,
     "Histograms of the adversary's evidence without and with the trip: apart for flows, on top of each other for a "

@@ -98,14 +98,14 @@ def run(options: Options, progress: Progress | None = None) -> Result:
             (
                 "One request is added on the first or on the last day, for the pair with most demand, one without "
                 "demand and two others; the distance of the last iterates is measured. A search for the worst "
-                "neighbours, with the audit of the release itself, is in the tests; this figure shows the size of "
-                "the slack."
+                "neighbours, with the audit of the release itself, is in the tests; this figure shows how far the "
+                "bound is from being tight."
             ),
             (
                 "For fewer than β/α = 2,079 days the printed bound does not fall with N. The proof bounds a product "
                 "by an integral in the wrong direction (panel c): the intermediate quantity exceeds its claimed "
                 f"bound by a factor {claimed.max():.2f} at N = {_PROOF_DAYS}, while the product itself meets it "
-                "exactly, so that the theorem stands."
+                "exactly, so the theorem holds."
             ),
         ),
         curves=(

@@ -88,19 +88,19 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 "Days are drawn from six fixed demands with equal chances (bounded, as the theorem assumes, which "
                 "Poisson days are not), so that the optimum of the expectation is known to 1e-5. α is so large that "
                 "β = 2 α: then the steps shrink as 1/(α k) from the start, and the rate can be seen within a few "
-                "thousand days. It starts from the projection of 0, and the demands are spread by lognormal factors of "
-                f"sd {_SPREAD:.1f}: with sd 0.5 and from random paths the slope was -0.99, since the way from the "
-                f"start then outweighs the chance of the days. Means over {repeats} runs."
+                "thousand days. It starts from the projection of 0, and the demands are spread by lognormal factors "
+                f"of sd {_SPREAD:.1f}: with sd 0.5 and from random paths the slope was -0.99, because the distance "
+                f"from the start then dominates the random variation of the days. Means over {repeats} runs."
             ),
             (
-                f"The distance falls as N^{slope:.2f}, as the theorem says. Beside it: the size that the noise would "
-                "have, which falls as 1/N, and the recursion of the paper's appendix C run forward with constants "
-                "that hold."
+                f"The distance falls as N^{slope:.2f}, as the theorem says. The figure also shows the size of the "
+                "noise, which falls as 1/N, and the recursion of the paper's appendix C iterated with valid "
+                "constants."
             ),
             (
                 "With the experiments' constants, β/α = 2,080, the theorem's factor exp(β² π²/(12 α²)) has an "
-                f"exponent of {(BETA / ALPHA * math.pi) ** 2 / 12:.2g}: the bound is true and says nothing. Its "
-                f"logarithm is {paper.log_bound:.3g} there, where no two policies are further apart than about 200."
+                f"exponent of {(BETA / ALPHA * math.pi) ** 2 / 12:.2g}: the bound is valid but vacuous. Its logarithm "
+                f"is {paper.log_bound:.3g} there, where no two policies are further apart than about 200."
             ),
         ),
         curves=(

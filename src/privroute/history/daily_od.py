@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.errors import FormatError, HistoryError, NetworkError, arg
+from privroute.errors import FormatError, HistoryError, NetworkError, arg, in_python
 from privroute.history.demand_history import LARGEST_COUNT, DemandHistory
 from privroute.history.trip_batches import csv_batches
 from privroute.history.trip_files import csv_file
@@ -20,6 +20,7 @@ from privroute.network.text_files import as_path, column_names
 from privroute.study.calendar import Calendar
 from privroute.study.dates import DayRange, days_between, read_date
 from privroute.study.frame import Frame
+from privroute.study.settings import named_by_keys
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ _COUNT = re.compile(r"\+?([0-9]+)(?:\.0*)?")
 _MOST_DIGITS = 18
 _OTHER_DAY = -1  # as in Calendar.positions
 _PERIOD_MIN = 60.0
+_ROLES = ("date", "origin", "destination", "trips")
+_COLUMN_ADVICE = f"daily counts need the columns {', '.join(_ROLES)}" + in_python(
+    f", or others that are named with {', '.join(f'{role}=' for role in _ROLES)}"
+)
 
 
 def read_daily_od(
@@ -47,15 +52,16 @@ def read_daily_od(
     origin: str = "origin",
     destination: str = "destination",
     trips: str = "trips",
-    period_min: float = _PERIOD_MIN,
-    expansion: float = 1.0,
-    on_unreachable: OnUnreachable = "error",
+    period_min: float | None = None,
+    expansion: float | None = None,
+    on_unreachable: OnUnreachable | None = None,
     report: Callable[[TripRows], object] | None = None,
 ) -> DemandHistory:
     """Read PRIVATE daily counts from a CSV file with the columns date, origin, destination, trips (a whole number).
 
-    network : a network; or a study, which sets dates, period_min, expansion and on_unreachable, and whose frame the
-        history then has
+    network : a network; or a study, which sets dates, period_min, expansion and on_unreachable, so that none of them is
+        passed, and whose frame the history then has
+    period_min, expansion, on_unreachable : default: 60, 1, error
     dates : first and last day, both included. The number of days is that of this public range, independently of the
         file: days without rows have no requests, rows of other days are dropped.
     report : called with the numbers of rows used and dropped; by default they are printed on the error stream, marked
@@ -67,12 +73,13 @@ def read_daily_od(
     names = column_names(date=date, origin=origin, destination=destination, trips=trips)
     if isinstance(network, Study):
         roads, frame = network.network, network.frame
-        _check_frame(frame, dates, period_min, expansion, on_unreachable)
+        _check_frame(frame, dates=dates, period_min=period_min, expansion=expansion, on_unreachable=on_unreachable)
     else:
-        minutes = check_period_of_day(period_min, error=HistoryError)
+        minutes = check_period_of_day(_PERIOD_MIN if period_min is None else period_min, error=HistoryError)
         between = days_between(dates)  # type: ignore[arg-type]  # None is refused there
-        pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
-        roads, frame = network, Frame(pairs, Calendar.of_days(len(between), minutes, between), expansion)
+        pairs = Pairs.of_zones(network, on_unreachable=on_unreachable or "error")
+        calendar = Calendar.of_days(len(between), minutes, between)
+        roads, frame = network, Frame(pairs, calendar, 1.0 if expansion is None else expansion)
     node = {str(roads.node_labels[zone]): int(zone) for zone in roads.zones}
     place: dict[tuple[int | None, int | None], int] = {
         pair: at
@@ -82,7 +89,7 @@ def read_daily_od(
     row_of_day = frame.calendar.positions()
     # everything above is public and has been checked; here the private file is opened
     became: Counter[str] = Counter()
-    file = csv_file(as_path(path), dict(zip(("date", "origin", "destination", "trips"), names, strict=True)))
+    file = csv_file(as_path(path), dict(zip(_ROLES, names, strict=True)), _COLUMN_ADVICE)
     for row in _rows(file, became):
         day, number = _day(row[0], frame.calendar.first, row_of_day), _count(row[3])
         ends = (node.get(_label(row[1])), node.get(_label(row[2])))
@@ -137,23 +144,16 @@ def _day(text: str, first: dt.date, row_of_day: list[int]) -> int | None:
     return row_of_day[later] if 0 <= later < len(row_of_day) else _OTHER_DAY
 
 
-def _check_frame(
-    frame: Frame, dates: object, period_min: float, expansion: float, on_unreachable: OnUnreachable
-) -> None:
+def _check_frame(frame: Frame, **said: object) -> None:
     """Refuse a study that daily counts cannot be about, and arguments that the study has."""
-    said = {
-        "dates": dates is not None,
-        "period_min": period_min != _PERIOD_MIN,
-        "expansion": expansion != 1,
-        "on_unreachable": on_unreachable != "error",
-    }
-    for name, given in said.items():
-        if given:
+    for name, value in said.items():
+        if value is not None:
             raise HistoryError(f"the study already sets {name}; omit {arg(name)}")
-    if frame.calendar.dates is None:
-        raise HistoryError(f"daily counts are read by their dates; the study needs {arg('dates')}")
-    if frame.contribution is not None:
-        raise HistoryError(f"daily counts contain no user ids; the study needs {arg('unit', 'request')}")
+    with named_by_keys():
+        if frame.calendar.dates is None:
+            raise HistoryError(f"daily counts are read by their dates; the study needs {arg('dates')}")
+        if frame.contribution is not None:
+            raise HistoryError(f"daily counts contain no user ids; the study needs {arg('unit', 'request')}")
 
 
 def _label(text: str) -> str:

@@ -101,7 +101,7 @@ class DemandHistory:
     @property
     def dates(self) -> tuple[dt.date, ...] | None:
         """The days, ascending, or None where they have no dates; public."""
-        return self.frame.dates
+        return self.frame.calendar.dates
 
     @property
     def expansion(self) -> float:

@@ -162,6 +162,8 @@ def _identity(path: Path) -> tuple[int, int]:
             reason = "Permission denied"
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "not a path"
+    if reason is not None and os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
+        raise FormatError(path, f"cannot be read: it is a folder; pass a pattern like '{path}/*.parquet', in quotes")
     if reason is not None:
         raise FormatError(path, f"cannot be read ({reason}); check the path and its permissions")
     return status.st_dev, status.st_ino
@@ -190,11 +192,11 @@ def _ending(path: Path) -> str:
     return "".join(endings[-2:-1] if endings and endings[-1] in _COMPRESSED else endings[-1:])
 
 
-def _lacks(path: Path, role: str, name: str, columns: int) -> FormatError:
+def _lacks(path: Path, role: str, name: str, columns: int, advice: str | None = None) -> FormatError:
     # the names in the file are not shown: a file without a header has a record there
     many = f"its {columns:,} columns" if columns != 1 else "its only column"
-    argument = role.split("_", maxsplit=1)[0]
-    return FormatError(path, f"none of {many} is called {show(name)}; name the column with {arg(argument)}")
+    advice = advice or f"name the column with {arg(role.split('_', maxsplit=1)[0])}"
+    return FormatError(path, f"none of {many} is called {show(name)}; {advice}")
 
 
 def _parquet_file(path: Path, roles: Mapping[str, str]) -> TripFile:
@@ -231,8 +233,11 @@ def _type_name(kind: Any) -> str:
     return str(kind).split("<", maxsplit=1)[0].split("[", maxsplit=1)[0]
 
 
-def csv_file(path: Path, roles: Mapping[str, str]) -> TripFile:
-    """Delimiter, number of columns, and the position of each role's column, from the header alone."""
+def csv_file(path: Path, roles: Mapping[str, str], advice: str | None = None) -> TripFile:
+    """Delimiter, number of columns, and the position of each role's column, from the header alone.
+
+    advice : what to do about a missing column; by default to name it with the role's argument
+    """
     header = _header(path)
     delimiter = max(",;\t|", key=header.count)
     names = None
@@ -244,7 +249,7 @@ def csv_file(path: Path, roles: Mapping[str, str]) -> TripFile:
         if names.count(name.lower()) != 1:
             if name.lower() in names:
                 raise FormatError(path, f"the header has {show(name)} more than once", line=1)
-            raise _lacks(path, role, name, len(names))
+            raise _lacks(path, role, name, len(names), advice)
     positions = {role: names.index(name.lower()) for role, name in roles.items()}
     return TripFile(path, positions, dict.fromkeys(roles, "text"), delimiter, len(names))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from privroute.progress import check_progress, polled
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import as_contribution
 from privroute.study.frame import Frame
+from privroute.study.settings import named_by_keys
 from privroute.study.study import Study
 from privroute.study.trip_format import TripFormat
 
@@ -42,14 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_trips"]
 
-_UNSAID = {
-    **dict.fromkeys(("period", "dates", "weekdays", "tz", "max_requests", "max_per_pair")),
-    **{item.name: item.default for item in fields(TripFormat)},
-    "unit": "request",
-    "pre_bounded": False,
-    "expansion": 1.0,
-    "on_unreachable": "error",
-}
 _REASONS = ("counted", "unreadable_time", "missing_user", "unknown_zone", "within_zone", "no_path")
 
 
@@ -61,19 +55,19 @@ def read_trips(
     dates: DayRange | None = None,
     weekdays: str | Sequence[str | int] | None = None,
     tz: str | None = None,
-    origin: Columns = "origin",
-    destination: Columns = "destination",
-    departure: str = "departure",
-    user: str = "user",
+    origin: Columns | None = None,
+    destination: Columns | None = None,
+    departure: str | None = None,
+    user: str | None = None,
     time_format: str | None = None,
     epoch_unit: EpochUnit | None = None,
-    max_zone_distance_km: float = 1.0,
-    unit: Unit = "request",
+    max_zone_distance_km: float | None = None,
+    unit: Unit | None = None,
     max_requests: int | None = None,
     max_per_pair: int | None = None,
-    pre_bounded: bool = False,
-    expansion: float = 1.0,
-    on_unreachable: OnUnreachable = "error",
+    pre_bounded: bool | None = None,
+    expansion: float | None = None,
+    on_unreachable: OnUnreachable | None = None,
     diagnostics: str | os.PathLike[str] | None = None,
     report: Callable[[TripRows], object] | None = None,
     memory_mb: int = 512,
@@ -83,8 +77,8 @@ def read_trips(
     """Count PRIVATE trips from CSV or Parquet files with one row per trip. Files may be larger than memory.
 
     files : a path, a pattern like "trips/*.parquet", or a list of them
-    network : a network; or a study, which sets all options from `period` to `on_unreachable`, and whose frame the
-        history then has
+    network : a network; or a study, which sets all options from `period` to `on_unreachable`, so that none of them is
+        passed, and whose frame the history then has
     period : start and end of the operation period, ("07:00", "08:00"), the end not included; ("22:00", "02:00") crosses
         midnight, and times after midnight belong to the day on which the period began
     dates : first and last day, both included. N is the number of these days, independently of the files.
@@ -92,16 +86,16 @@ def read_trips(
     tz : time zone of period and dates, such as "Europe/Berlin": departure times with an offset from UTC are converted
         to it. Times without an offset are local clock time and not converted.
     origin, destination : column of the zone label, or the columns of (longitude, latitude), which select the nearest
-        zone within `max_zone_distance_km` of great-circle distance
+        zone within `max_zone_distance_km` of great-circle distance. Default: origin, destination, 1 km
     departure : column of the departure time: a timestamp, or text like 2026-03-02 07:15:00 (or in `time_format`, a
-        strptime format), or with `epoch_unit` a number counted from 1970 in UTC
-    unit : "request"; or "user" or "user-day", which keep at most `max_requests` requests of each user (and day), and of
-        those at most `max_per_pair` for one pair, chosen at random independently of other users; `user` is the column
-        of ids. The guarantee must be for the same unit.
+        strptime format), or with `epoch_unit` a number counted from 1970 in UTC. Default: departure
+    unit : "request" (default); or "user" or "user-day", which keep at most `max_requests` requests of each user (and
+        day), and of those at most `max_per_pair` for one pair, chosen at random independently of other users; `user`
+        is the column of ids (default: user). The guarantee must be for the same unit.
     pre_bounded : for unit user: the caller asserts that the files contain no more than these bounds for each user in
         the whole data set, selected before its first release. A ledger with kept requests requires it: every call
         selects again, so calls for different dates would contain more requests of a user together.
-    expansion, on_unreachable : as in DemandHistory and Pairs.of_zones
+    expansion, on_unreachable : as in DemandHistory and Pairs.of_zones. Default: 1, error
     diagnostics : PRIVATE file to write the numbers of dropped rows to; never put it into a release folder
     report : called with those numbers; by default they are printed on the error stream, marked PRIVATE
     memory_mb, temp_folder : limit of DuckDB's memory, and the folder for its temporary files (private; removed at the
@@ -113,6 +107,7 @@ def read_trips(
     contents of a record. For details see docs/trips.md.
     """
     check_progress(progress)
+    spelling = named_by_keys() if isinstance(network, Study) else nullcontext()
     network, frame, trips = _chosen(
         network,
         {"period": period, "dates": dates, "weekdays": weekdays, "tz": tz},
@@ -128,10 +123,10 @@ def read_trips(
         },
         {"expansion": expansion, "on_unreachable": on_unreachable},
     )
-    reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
     roles = trips.roles(with_user=frame.contribution is not None)
-    nearest = NearestZone(network, trips.max_zone_distance_km) if trips.has_coordinates else None
-    with open_database(memory_mb, temp_folder) as database:
+    with spelling, open_database(memory_mb, temp_folder) as database:
+        reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
+        nearest = NearestZone(network, trips.max_zone_distance_km) if trips.has_coordinates else None
         reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
         found = find_files(files)
@@ -315,13 +310,14 @@ def _chosen(
 ) -> tuple[Network, Frame, TripFormat]:
     """What is public of the history to come: of a study as it stands, otherwise of the arguments."""
     if isinstance(study, Study):
-        said = [name for name, value in (calendar | bounds | layout | rest).items() if value != _UNSAID[name]]
+        said = list(_given(calendar | bounds | layout | rest))
         if said:
             raise HistoryError(f"the study already sets {said[0]}; omit {arg(said[0])}")
         if study.calendar.dates is None or study.calendar.period.begins is None:
-            raise HistoryError(
-                f"trips are counted by dates and hours; the study needs {arg('dates')} and {arg('period')}"
-            )
+            with named_by_keys():
+                raise HistoryError(
+                    f"trips are counted by dates and hours; the study needs {arg('dates')} and {arg('period')}"
+                )
         if not study.calendar.is_regular:
             raise HistoryError(
                 "trips are counted on a range of days, thinned out by weekdays; the study has other days"
@@ -329,11 +325,16 @@ def _chosen(
         return study.network, study.frame, study.trips
     days = Calendar.of(**calendar)
     contribution = as_contribution(**bounds)
-    trips = TripFormat(**layout)
+    trips = TripFormat(**_given(layout))
     TimeReading(days, trips.time_format, trips.epoch_unit)  # before pairs are searched, which may take a while
     check_type(study, Network, "network", HistoryError)
-    pairs = Pairs.of_zones(study, on_unreachable=rest["on_unreachable"])
-    return study, Frame(pairs, days, rest["expansion"], contribution), trips
+    pairs = Pairs.of_zones(study, on_unreachable=rest.pop("on_unreachable") or "error")
+    return study, Frame(pairs, days, contribution=contribution, **_given(rest)), trips
+
+
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Those that the caller passed."""
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _unusable(source: Source, role: str, reading: TimeReading) -> FormatError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -15,6 +15,7 @@ from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.mechanism.interface import Question
 from privroute.mechanism.registry import asked_once, implementation
+from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
@@ -87,8 +88,7 @@ def learn_with_noise(
 ) -> Release:
     """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
     check_progress(progress)
-    if type(history) is not DemandHistory:  # a subclass could compute its public frame from trips
-        raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
+    check_type(history, DemandHistory, "history", HistoryError)  # a subclass could compute its frame from trips
     study = network
     if not isinstance(study, Study):
         study = _study(study, history, guarantee, "counts" if mechanism is None else mechanism)
@@ -114,6 +114,7 @@ class NoisyAnswer:
     noisy: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Announcement:
     """What a release will be, fixed from public data alone, while no history is open.
 
@@ -124,19 +125,25 @@ class Announcement:
     Making one refuses what the proofs exclude and what the ledger would not grant now.
     """
 
-    def __init__(self, study: Study, noise: Noise | None = None, ledger: Ledger | None = None) -> None:
-        self.study = study
-        self.ledger = ledger
-        self._noise: Noise = OpenDPNoise() if noise is None else noise
+    study: Study
+    noise: Noise = field(default_factory=OpenDPNoise)
+    ledger: Ledger | None = None
+    promise: Promise | None = field(init=False)
+    certificate: Certificate = field(init=False)
+
+    def __post_init__(self) -> None:
+        study = self.study
+        check_type(study, Study, "study", GuaranteeError)
         chosen = study.mechanism
         if isinstance(chosen, Daily) and chosen.window is not None and chosen.window > study.frame.days:
             raise GuaranteeError(
                 f"{named('window')} is {chosen.window:,} days where the history has {study.frame.days:,}"
             )
-        self.promise: Promise | None = None if chosen.name == "none" else implementation(chosen).promise(study)
-        self.certificate = certify(study, self._noise, self.promise)
-        if ledger is not None:
-            check_charge(ledger, study, self.certificate)
+        promise = None if chosen.name == "none" else implementation(chosen).promise(study)
+        object.__setattr__(self, "promise", promise)
+        object.__setattr__(self, "certificate", certify(study, self.noise, promise))
+        if self.ledger is not None:
+            check_charge(self.ledger, study, self.certificate)
 
     def release(self, history: DemandHistory, *, progress: Progress | None = None) -> Release:
         """Charge, draw, publish."""
@@ -165,11 +172,10 @@ class Announcement:
         if self.ledger is not None:
             charge, certificate = charge_release(self.ledger, self.study, certificate)
             on_saved = partial(note_written, self.ledger, charge.entry)
-        return _Draws(promise, certificate, on_saved, history, self._noise, progress, list(promise.questions))
+        return _Draws(promise, certificate, on_saved, history, self.noise, progress, list(promise.questions))
 
     def _check(self, history: DemandHistory) -> None:
-        if type(history) is not DemandHistory:
-            raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
+        check_type(history, DemandHistory, "history", HistoryError)
         if history.frame is not self.study.frame and history.frame != self.study.frame:
             raise HistoryError(
                 "the history is not what the study describes: its pairs, days, period, expansion or bounds differ; "

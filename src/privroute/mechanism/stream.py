@@ -18,7 +18,7 @@ from privroute.history.demand_history import DemandHistory
 from privroute.mechanism import daily
 from privroute.mechanism.learn import Announcement, certify, warn_of_large_delta
 from privroute.mechanism.stream_files import StreamFiles
-from privroute.network.checks import check_period_of_day, show
+from privroute.network.checks import check_period_of_day, check_type, show
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.privacy.ledger import Ledger, note_written
@@ -62,19 +62,19 @@ class Stream:
         *,
         ledger: Ledger | None = None,
     ) -> None:
-        if not isinstance(guarantee, Guarantee):
-            raise GuaranteeError(f"guarantee is a {type(guarantee).__name__}; pass privroute.Guarantee")
+        check_type(guarantee, Guarantee, "guarantee", GuaranteeError)
         if guarantee.unit == "user":
             raise GuaranteeError(
                 "a user appears on many days of a stream, so the cost for one user grows with every day; use "
                 f"{arg('unit', 'user-day')}"
             )
-        if mechanism is not None and not isinstance(mechanism, Daily):
+        if mechanism is not None and type(mechanism) is not Daily:
             raise GuaranteeError(f"mechanism is a {type(mechanism).__name__}; a stream takes privroute.Daily")
-        if ledger is not None and not isinstance(ledger, Ledger):
-            raise GuaranteeError(f"ledger is a {type(ledger).__name__}; pass privroute.Ledger")
+        if ledger is not None:
+            check_type(ledger, Ledger, "ledger", GuaranteeError)
         warn_of_large_delta(guarantee)
-        self.network = _network(network)
+        check_type(network, Network, "network", DemandError)
+        self.network = network
         self.guarantee = guarantee
         self.mechanism = Daily() if mechanism is None else mechanism
         self.ledger = ledger
@@ -90,11 +90,18 @@ class Stream:
 
     def check(self, frame: Frame, *, network: Network | None = None) -> None:
         """Refuse what `add_day` would refuse of days with this public frame; no trip is needed for that."""
-        roads = self.network if network is None else _network(network)
+        roads = self._roads(network)
         self._check_days(frame, roads)
         self._check_known(frame, roads)
         for day in range(frame.days):
             self._announced(replace(frame, calendar=frame.calendar.day(day)), roads)
+
+    def _roads(self, network: Network | None) -> Network:
+        """The network from this day on."""
+        if network is None:
+            return self.network
+        check_type(network, Network, "network", DemandError)
+        return network
 
     def _announced(self, frame: Frame, roads: Network) -> Announcement:
         """What a day will be, which the ledger would grant now."""
@@ -110,15 +117,14 @@ class Stream:
         progress : called while the policy is made of the noisy days
         """
         check_progress(progress)
-        if type(history) is not DemandHistory:
-            raise HistoryError(f"history is a {type(history).__name__}; pass privroute.DemandHistory")
-        roads = self.network if network is None else _network(network)
+        check_type(history, DemandHistory, "history", HistoryError)
+        roads = self._roads(network)
         frame = history.frame
-        if frame.days != 1 or frame.dates is None:
-            found = f"{frame.days:,} days" + ("" if frame.dates else " without dates")
+        if frame.days != 1 or frame.calendar.dates is None:
+            found = f"{frame.days:,} days" + ("" if frame.calendar.dates else " without dates")
             raise HistoryError(f"add_day takes one day with its date, and this history has {found}")
         self._check_days(frame, roads)
-        (date,) = frame.dates
+        (date,) = frame.calendar.dates
         with self._files.locked():
             self._check_known(frame, roads)
             announced = self._announced(frame, roads)  # refused before anything is written
@@ -144,10 +150,12 @@ class Stream:
             raise StreamError(f"{self._files.folder} has no day yet; add one")
         pairs = _pairs(self.network, *self._files.pairs())
         try:
-            frame = _frame(shared, pairs)
+            frame, simulated = _frame(shared, pairs), shared["simulated"]
+            if not isinstance(simulated, bool):
+                raise TypeError
         except (KeyError, TypeError, ValueError, HistoryError):
             raise StreamError(f"{self._files.folder}: what its days share was changed; restore it") from None
-        return self._publish(frame, progress, simulated=shared["simulated"])
+        return self._publish(frame, progress, simulated=simulated)
 
     def _publish(self, frame: Frame, progress: Progress | None, *, simulated: bool) -> Release:
         """Post-processing: noisy days and public data only."""
@@ -173,7 +181,7 @@ class Stream:
     def _check_known(self, frame: Frame, roads: Network) -> None:
         """Refuse days that this stream has already, or that do not go with those it has."""
         folder = self._files.folder
-        again = set(self.dates).intersection(frame.dates or ())
+        again = set(self.dates).intersection(frame.calendar.dates or ())
         if again:
             raise StreamError(
                 f"{folder}: {min(again)} was added before, and reading it again would cost budget again; nothing "
@@ -228,12 +236,6 @@ def _one_account(budgets: list[Any]) -> dict[str, Any] | None:
     return max(entries, key=lambda entry: int(entry["entry"]))
 
 
-def _network(network: object) -> Network:
-    if not isinstance(network, Network):
-        raise DemandError(f"network is a {type(network).__name__}; pass privroute.Network")
-    return network
-
-
 def _shared(guarantee: Guarantee, frame: Frame) -> dict[str, Any]:
     """What all days of a stream share, but for their pairs, as plain values."""
     return {
@@ -241,7 +243,7 @@ def _shared(guarantee: Guarantee, frame: Frame) -> dict[str, Any]:
         "period_min": frame.period_min,
         "expansion": frame.expansion,
         "begins": None if frame.calendar.period.begins is None else frame.calendar.period.begins.isoformat(),
-        "time_zone": frame.time_zone,
+        "time_zone": frame.calendar.time_zone,
         "contribution": None if frame.contribution is None else asdict(frame.contribution),
     }
 

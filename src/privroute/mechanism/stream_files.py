@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from privroute.errors import ReleaseError, StreamError
 from privroute.release.certificate import check_budget
 from privroute.release.folder import flush
+from privroute.release.read_only import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +116,7 @@ class StreamFiles:
         """Store a day's noisy counts, on the disk when this returns."""
         table = pa.table({"noisy_count": pa.array(noisy, pa.int64())})
         name = f"{date}.parquet"
-        self._put(name, table.replace_schema_metadata({"budget": json.dumps(budget)}))
+        self._put(name, table.replace_schema_metadata({"budget": json.dumps(plain(budget))}))
         return self.folder / name
 
     def read_day(self, date: dt.date, pairs: int) -> tuple[NDArray[np.int64], Any]:

@@ -188,8 +188,8 @@ def check_period_of_day(minutes: object, name: str = "period_min", error: type[I
 
 
 def check_type(value: object, kind: type, name: str, error: type[InputError]) -> None:
-    """Refuse a value that is not one of the package's type `kind`."""
-    if not isinstance(value, kind):
+    """Refuse a value that is not exactly of the package's type `kind`: no proof or check is about a subclass."""
+    if type(value) is not kind:
         raise error(f"{named(name)} is a {type(value).__name__}; pass privroute.{kind.__name__}")
 
 

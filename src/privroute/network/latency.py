@@ -166,28 +166,23 @@ class Latency(RebuiltOnCopy):
 
     def time(self, flow: ArrayLike) -> NDArray[np.float64]:
         """f(y): minutes to travel the link."""
-        flows = self._flow(flow)
-        return self._at(flows, lambda part, y: part.curve.time(part.links, y))
+        return self._at(self._flow(flow), lambda part, y: part.curve.time(part.links, y))
 
     def time_slope(self, flow: ArrayLike) -> NDArray[np.float64]:
         """f'(y): how fast the travel time rises."""
-        flows = self._flow(flow)
-        return self._at(flows, lambda part, y: part.curve.time_slope(part.links, y))
+        return self._at(self._flow(flow), lambda part, y: part.curve.time_slope(part.links, y))
 
     def marginal_cost(self, flow: ArrayLike) -> NDArray[np.float64]:
         """t(y) = f(y) + y f'(y) = d(y f(y))/dy: what one more vehicle costs everybody together, minutes."""
-        flows = self._flow(flow)
-        return self._at(flows, lambda part, y: part.curve.marginal_cost(part.links, y))
+        return self._at(self._flow(flow), lambda part, y: part.curve.marginal_cost(part.links, y))
 
     def marginal_slope(self, flow: ArrayLike) -> NDArray[np.float64]:
         """t'(y): how fast the marginal cost rises. It may be infinite, as at y = 0 for BPR with 0 < power < 1."""
-        flows = self._flow(flow)
-        return self._at(flows, lambda part, y: part.curve.marginal_slope(part.links, y))
+        return self._at(self._flow(flow), lambda part, y: part.curve.marginal_slope(part.links, y))
 
     def integral(self, flow: ArrayLike) -> NDArray[np.float64]:
         """∫₀ʸ f(u) du, the link's term in the objective whose minimum is the user equilibrium."""
-        flows = self._flow(flow)
-        return self._at(flows, lambda part, y: part.curve.integral(part.links, y))
+        return self._at(self._flow(flow), lambda part, y: part.curve.integral(part.links, y))
 
     def marginal_cost_bound(self, flow_max: ArrayLike, ceiling: ArrayLike = np.inf) -> NDArray[np.float64]:
         """Max { min(t(y), ceiling) : 0 ≤ y ≤ flow_max }, the largest marginal cost that any data can produce."""

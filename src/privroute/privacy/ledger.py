@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import unicodedata
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -128,7 +128,7 @@ class Ledger:
                 raise LedgerError(
                     f"{place}: the data set {name!r} already exists, and its approved budget cannot be changed"
                 )
-            row = (name, *_terms(approval), _now("microseconds"))  # so that no two accounts have one digest
+            row = (name, *astuple(approval), _now("microseconds"))  # so that no two accounts have one digest
             file.execute("INSERT INTO dataset VALUES (?,?,?,?,?,?,?,?,?)", (*row, chained("", row)))
         return cls(place, name)
 
@@ -218,8 +218,13 @@ class Ledger:
         if unit != approval.unit:
             raise LedgerError(f"{start}for one {approval.unit}, this release for one {unit}; units do not mix")
         if time_zone != approval.time_zone:
-            ours, given = (zone or "that of the files" for zone in (approval.time_zone, time_zone))
-            raise LedgerError(f"{start}kept in the time zone {ours}, and this history in {given}; use one for all")
+            ours, given = (zone or "the local time of the files" for zone in (approval.time_zone, time_zone))
+            cure = (
+                f"pass {arg('tz', approval.time_zone)}"
+                if approval.time_zone
+                else f"omit {arg('tz')}, or add a data set with this time zone (privroute budget init --tz {given})"
+            )
+            raise LedgerError(f"{start}for dates and hours in {ours}, but this release uses {given}; {cure}")
         if unit == "user-day" and scope.passes_midnight:
             raise LedgerError(f"{start}for one user on one day, and this period passes midnight; use two periods")
         if approval.kept_requests is None:
@@ -284,7 +289,7 @@ def charge_release(ledger: Ledger, study: Study, certificate: Certificate) -> tu
         promised,
         rho,
         certificate.mechanism,
-        time_zone=frame.time_zone,
+        time_zone=frame.calendar.time_zone,
         contribution=frame.contribution,
     )
     entry = {
@@ -302,7 +307,7 @@ def check_charge(ledger: Ledger, study: Study, certificate: Certificate) -> None
     """Refuse what `charge_release` would refuse now, and charge nothing."""
     promised, rho = _chargeable(ledger, study, certificate)
     frame = study.frame
-    ledger.check(scope_of(frame), promised, rho, time_zone=frame.time_zone, contribution=frame.contribution)
+    ledger.check(scope_of(frame), promised, rho, time_zone=frame.calendar.time_zone, contribution=frame.contribution)
 
 
 def _chargeable(ledger: Ledger, study: Study, certificate: Certificate) -> tuple[Guarantee, float]:
@@ -332,14 +337,14 @@ def note_written(ledger: Ledger, entry: int, folder: str) -> None:
 
 def scope_of(frame: Frame) -> Scope:
     """When the trips of a history were made: its period on each of its dates, or whole days where it is not known."""
-    if frame.dates is None:
+    if frame.calendar.dates is None:
         raise LedgerError("a ledger needs the dates of a release, but this history has none; create it with dates")
     period = frame.calendar.period
     start_s = period.start_us // SECOND_US  # outwards to whole seconds
     stop_s = -(-(period.start_us + period.length_us) // SECOND_US)
     if period.begins is None:
         stop_s = DAY_S
-    return Scope.of_days(frame.dates, begins_s=start_s, length_s=stop_s - start_s)
+    return Scope.of_days(frame.calendar.dates, begins_s=start_s, length_s=stop_s - start_s)
 
 
 def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guarantee, rho: float) -> str:
@@ -355,17 +360,6 @@ def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guaran
         + f", and with this release it would be {together:.4g}. Nothing was charged or released; "
         + (f"epsilon {fits:g} at delta {guarantee.delta:g} would fit" if fits else "nothing more fits")
         + (", or other days" if approval.by_scope and within else "")
-    )
-
-
-def _terms(approval: Approval) -> tuple[object, ...]:
-    return (
-        approval.epsilon,
-        approval.delta,
-        approval.unit,
-        approval.time_zone,
-        approval.kept_requests,
-        approval.kept_per_pair,
     )
 
 

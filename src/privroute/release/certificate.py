@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import PrivrouteError, ReleaseError
 from privroute.network.checks import check_period_of_day
 from privroute.network.demand import check_expansion
+from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import check_public_options, noise_is_on_flows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["ADJACENCY", "BUDGET", "Certificate", "DataKind", "NoiseKind", "check_budget", "epsilon_of_rho"]
 
@@ -89,6 +90,13 @@ class Certificate:
     budget: str | Mapping[str, Any] = "not tracked"
     versions: Mapping[str, str] = field(default_factory=dict)
     broken_assumptions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("study", "budget", "versions", "broken_assumptions"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    def __reduce__(self) -> tuple[Callable[..., Certificate], tuple[Any, ...]]:
+        return type(self), tuple(plain(getattr(self, item.name)) for item in fields(self))
 
     @property
     def epsilon(self) -> float | None:
@@ -177,7 +185,9 @@ class Certificate:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON: `private` and the guarantee in front, the study as a whole beside them."""
         said = {name: getattr(self, name) for name in _FROM_STUDY}
-        return {"private": self.private, **said, **asdict(self)}
+        own = {item.name: getattr(self, item.name) for item in fields(self)}
+        values: dict[str, Any] = plain({"private": self.private, **said, **own})
+        return values
 
     @classmethod
     def from_dict(cls, values: object) -> Certificate:
@@ -193,7 +203,7 @@ class Certificate:
         for name, value in given.items():
             _check_field(name, value)
         _check_study(given["study"])
-        certificate = cls(**(given | {"broken_assumptions": tuple(given["broken_assumptions"])}))
+        certificate = cls(**given)
         for name, value in said.items():
             if value != getattr(certificate, name) or isinstance(value, bool):
                 raise ReleaseError(f"the certificate's {name} contradicts its study")

@@ -224,8 +224,7 @@ class Calendar:
         if self.dates is not None:
             first, last = self.between or (self.dates[0], self.dates[-1])
             values |= {"from": f"{first}", "to": f"{last}"}
-            regular = [day for day in days_between((first, last)) if day.weekday() in self.weekdays]
-            if tuple(regular) != self.dates:
+            if not self.is_regular:
                 values["dates"] = [day.isoformat() for day in self.dates]
             elif self.weekdays != _EVERY_DAY:
                 values["weekdays"] = ",".join(NAMES[day] for day in self.weekdays)
@@ -278,6 +277,9 @@ class Calendar:
         parts.append(str(self.period) if self.period.begins is not None else f"{self.period} of each day")
         parts.append(self.time_zone or ("local time of the data" if self.dates is not None else ""))
         return ", ".join(part for part in parts if part)
+
+    def __repr__(self) -> str:
+        return f"Calendar({self})"
 
 
 def _time(microseconds: int) -> dt.time:

@@ -59,10 +59,10 @@ def _whole(value: object, name: str, largest: int) -> None:
 
 
 def as_contribution(
-    unit: object, max_requests: object, max_per_pair: object, *, pre_bounded: bool = False
+    unit: object, max_requests: object, max_per_pair: object, *, pre_bounded: bool | None = None
 ) -> Contribution | None:
     """The bound that the arguments of read_trips, or the keys of a study, name; None at request level."""
-    chosen = one_of(unit, UNITS, "unit", HistoryError)
+    chosen = one_of("request" if unit is None else unit, UNITS, "unit", HistoryError)
     if chosen == "request":
         if max_requests is not None or max_per_pair is not None:
             raise HistoryError(
@@ -76,4 +76,5 @@ def as_contribution(
         raise HistoryError(
             f"{arg('unit', chosen)} needs {arg('max_requests')}, how many requests of each {chosen} are kept at most"
         )
-    return Contribution(chosen, max_requests, max_per_pair, pre_bounded)  # type: ignore[arg-type]  # checked there
+    bounded = False if pre_bounded is None else pre_bounded
+    return Contribution(chosen, max_requests, max_per_pair, bounded)  # type: ignore[arg-type]  # checked there

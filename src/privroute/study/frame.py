@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from privroute.errors import HistoryError
 from privroute.network.checks import check_period_of_day, check_type
@@ -11,9 +10,6 @@ from privroute.network.demand import check_expansion
 from privroute.network.pairs import Pairs
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
-
-if TYPE_CHECKING:
-    import datetime as dt
 
 __all__ = ["Frame"]
 
@@ -52,12 +48,7 @@ class Frame:
         """T, minutes."""
         return self.calendar.period.minutes
 
-    @property
-    def dates(self) -> tuple[dt.date, ...] | None:
-        """The days, ascending, or None where they have no dates."""
-        return self.calendar.dates
-
-    @property
-    def time_zone(self) -> str | None:
-        """Whose wall clock dates and periods mean."""
-        return self.calendar.time_zone
+    def __repr__(self) -> str:
+        bounds = "" if self.contribution is None else f", {self.contribution}"
+        expanded = "" if self.expansion == 1 else f", expansion {self.expansion:g}"
+        return f"Frame({len(self.pairs):,} pairs, {self.calendar}{expanded}{bounds})"

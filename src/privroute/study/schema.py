@@ -46,13 +46,14 @@ class Kind:
     """The type of a key.
 
     read : what a study file holds -> the value; parse : a text of the command line -> the value. Both raise ValueError
-    wanted : what to write instead, in words
+    wanted : what to write instead, in words; choices : all values, where they can be listed
     """
 
     read: Callable[[Any], Any]
     parse: Callable[[str], Any]
     wanted: str
     metavar: str
+    choices: tuple[str, ...] = ()
 
 
 def _of_type(*types: type) -> Callable[[Any], Any]:
@@ -130,7 +131,7 @@ def _choice(*choices: str) -> Kind:
         return str(value)
 
     quoted = [f'"{choice}"' for choice in choices]
-    return Kind(read, read, f"pass {', '.join(quoted[:-1])} or {quoted[-1]}", "|".join(choices))
+    return Kind(read, read, f"pass {', '.join(quoted[:-1])} or {quoted[-1]}", "|".join(choices), choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,7 @@ class Key:
 
     section, name : where it stands in a study file
     help : a sentence; default : what holds where nothing is said, for the help; example : for the file of `init`
+    required : when it must be set, as a sentence
     arguments : what functions call it, the usual one first; flag : what the command line calls it
     owners : mechanisms to which it belongs
     """
@@ -152,6 +154,7 @@ class Key:
     default: Any = None
     example: Any = None
     owners: tuple[str, ...] = ()
+    required: str = ""
 
     def __post_init__(self) -> None:
         if not self.arguments:
@@ -163,6 +166,13 @@ class Key:
     def id(self) -> str:
         """The key as --set and errors spell it."""
         return f"{self.section}.{self.name}"
+
+    @property
+    def about(self) -> str:
+        """What study files and the documentation say of it: help, whether it is required, allowed values, default."""
+        allowed = f"Allowed: {', '.join(self.kind.choices)}." if self.kind.choices else ""
+        default = "" if self.default is None else f"Default: {self.default}."
+        return " ".join(part for part in (self.help, self.required, allowed, default) if part)
 
     def read(self, value: object) -> Any:
         """The value that stands in a study file."""
@@ -191,6 +201,7 @@ def _mechanism_keys() -> list[Key]:
             keys.setdefault(item.name, Key("mechanism", item.name, _kind_of(hints[item.name]), text))
     flags = {"half_life_days": "--half-life"}
     examples = {"alpha": 10.0}
+    required = {"alpha": "Required.", "public_demand": 'Required, except with constants = "paper" and beta.'}
     return [
         Key(
             "mechanism",
@@ -200,6 +211,7 @@ def _mechanism_keys() -> list[Key]:
             flag=flags.get(name, ""),
             example=examples.get(name),
             owners=tuple(owners[name]),
+            required=required.get(name, ""),
         )
         for name, key in keys.items()
     ]
@@ -213,6 +225,9 @@ def _kind_of(hint: Any) -> Kind:
     return {float: NUMBER, int: WHOLE, bool: YES_NO}.get(hint, PATH)
 
 
+_UNLESS_DAYS = "Required, unless calendar.days is set."
+_UNLESS_NONE = "Required, except for the mechanism none."
+
 KEYS: dict[str, Key] = {
     key.id: key
     for key in (
@@ -224,6 +239,7 @@ KEYS: dict[str, Key] = {
             ("network", "source"),
             flag="--network",
             example="city_net.tntp",
+            required="Required.",
         ),
         Key("network", "nodes", PATH, "TNTP file of node coordinates, for maps."),
         Key(
@@ -243,8 +259,8 @@ KEYS: dict[str, Key] = {
             "Raise an error for pairs of zones that no path connects, or drop them.",
             default="error",
         ),
-        Key("calendar", "from", DATE, "First day.", example=dt.date(2026, 3, 2)),
-        Key("calendar", "to", DATE, "Last day, included.", example=dt.date(2026, 4, 30)),
+        Key("calendar", "from", DATE, "First day.", example=dt.date(2026, 3, 2), required=_UNLESS_DAYS),
+        Key("calendar", "to", DATE, "Last day, included.", example=dt.date(2026, 4, 30), required=_UNLESS_DAYS),
         Key("calendar", "weekdays", TEXT, "Count only these days, like mon-fri or sat,sun. Default: all."),
         Key(
             "calendar",
@@ -254,6 +270,7 @@ KEYS: dict[str, Key] = {
             ("period", "periods"),
             flag="--period",
             example=("07:00-08:00",),
+            required="Required for trip files.",
         ),
         Key(
             "calendar",
@@ -279,8 +296,19 @@ KEYS: dict[str, Key] = {
             flag="--unit",
             default="request",
         ),
-        Key("unit", "max_requests", WHOLE, "Keep at most this many trips of each user (and day)."),
-        Key("unit", "max_per_pair", WHOLE, "Keep at most this many of them for one origin and destination."),
+        Key(
+            "unit",
+            "max_requests",
+            WHOLE,
+            "Keep at most this many trips of each user (and day).",
+            required="Required for user and user-day.",
+        ),
+        Key(
+            "unit",
+            "max_per_pair",
+            WHOLE,
+            "Keep at most this many of them for one origin and destination. Default: max_requests.",
+        ),
         Key(
             "unit",
             "pre_bounded",
@@ -300,6 +328,7 @@ KEYS: dict[str, Key] = {
             NUMBER,
             "Privacy loss for one unit; smaller is stronger, 0.1 is strong.",
             example=0.1,
+            required=_UNLESS_NONE,
         ),
         Key(
             "guarantee",
@@ -307,6 +336,7 @@ KEYS: dict[str, Key] = {
             NUMBER,
             "Additive slack of the guarantee, such as 1e-6; above 0.001 a release is not called private.",
             example=1e-6,
+            required=_UNLESS_NONE,
         ),
         Key(
             "mechanism",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import stat
 import tomllib
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from privroute.study.source import BUILT_IN, Source
 from privroute.study.trip_format import TripFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from privroute.network.demand import Demand
@@ -28,10 +30,26 @@ if TYPE_CHECKING:
     from privroute.study.guarantee import Unit
     from privroute.study.mechanisms import Mechanism
 
-__all__ = ["Settings", "find_key", "spelt_as_key"]
+__all__ = ["Settings", "find_key", "named_by_keys", "spelt_as_key"]
 
 _LARGEST_FILE_BYTES = 2**16
 _LONGEST_LINE = 4096  # dotted keys cost the parser the square of their length
+_TOML_VALUES = (
+    'write one key = value on a line: texts in quotes like "sioux-falls", dates like 2026-03-02, numbers like 0.1, '
+    'lists like ["07:00-08:00"]'
+)
+_TOML_ADVICE = {  # by what the parser says
+    "nested": _TOML_VALUES,
+    "Cannot overwrite": "the key stands twice; keep one",
+    "Cannot declare": "the section stands twice; put its keys under one heading",
+    "Expected '=' after a key": "write key = value, or begin comments with #",
+    "Expected ']'": "write a section like [calendar]",
+    "Unclosed array": "end the list with ]",
+    "Unterminated string": "end the text with a quote",
+    "Illegal character": "end the text with a quote on the same line",
+    "Invalid statement": "write key = value, or begin comments with #",
+    "backslash": r"write paths with / or \\, or in single quotes",
+}
 _NEEDED = {  # by mechanism: what it cannot do without, and why
     "alpha": "the weight of its regulariser: more of it means less noise and routes that are spread more. Try values "
     "on public data with privroute plan, and fix one before reading trips",
@@ -98,6 +116,11 @@ class Settings:
             raise InputError(f"{named('period')} already sets the length; omit {named('period_min')}")
         hours: dict[str, Any] = {"periods": periods or ()} | ({} if minutes is None else {"period_min": minutes})
         if days is not None and first is None and last is None:
+            if weekdays is not None:
+                raise InputError(
+                    f"{named('weekdays')} selects days of a range of dates, but {named('days')} has no dates; replace "
+                    f"it by {named('from')} and {named('to')}, or omit {named('weekdays')}"
+                )
             return Calendar.from_dict({"days": days, "time_zone": zone} | hours)
         if first is None or last is None:
             lacking = "from" if first is None else "to"
@@ -189,6 +212,16 @@ def spelt_as_key(name: str, rest: str) -> str:
     return BY_ARGUMENT[name].id + (f" = {shown}" if shown else "")
 
 
+@contextmanager
+def named_by_keys() -> Iterator[None]:
+    """Let errors name the keys of a study where they would name arguments of functions."""
+    try:
+        yield
+    except InputError as problem:
+        problem.args = (problem.spelt(spelt_as_key),)
+        raise
+
+
 def _tables(path: Path) -> dict[str, Any]:
     """The tables of a TOML file that is a small text."""
     try:
@@ -208,10 +241,13 @@ def _tables(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        reason = "values are nested too deeply"
+        reason, line = "values are nested too deeply", None
     except ValueError as problem:  # of its own, or a number of too many digits
-        reason = str(problem)
-    raise FormatError(path, f"is not a study file in TOML: {reason}")
+        reason, at, where = str(problem).partition(" (at ")
+        found = re.match(r"line (\d+)", where)
+        line = int(found[1]) if found else None if not at or "end of document" not in where else text.count("\n") + 1
+    advice = next((cure for sign, cure in _TOML_ADVICE.items() if sign in reason), _TOML_VALUES)
+    raise FormatError(path, f"not TOML ({reason}); {advice}", line=line)
 
 
 def _known(name: str, known: Mapping[str, Any] | list[str], write: str = "") -> str:

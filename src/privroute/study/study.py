@@ -188,6 +188,10 @@ class Study:
             "mechanism": {"name": self.mechanism.name, "options": public_options(self.mechanism)},
         }
 
+    def __repr__(self) -> str:
+        promised = "no guarantee" if self.guarantee is None else f"{self.guarantee}"
+        return f"Study({self.network}, {self.frame}, {promised}, mechanism {self.mechanism.name})"
+
 
 def bounds_as_dict(kept: Contribution) -> dict[str, Any]:
     """Plain values of the bounds on users."""

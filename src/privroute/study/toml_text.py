@@ -32,7 +32,7 @@ def as_toml(values: Mapping[str, Any]) -> str:
         lines += ["", *_comment(words), f"[{section}]"]
         for key in KEYS.values():
             if key.section == section and (not key.owners or chosen in key.owners or key.id in values):
-                lines += ["", *_comment(key.help), _line(key, values)]
+                lines += ["", *_comment(key.about), _line(key, values)]
     return "\n".join(lines) + "\n"
 
 
