@@ -17,6 +17,7 @@
 #include "graph.hpp"
 #include "latency.hpp"
 #include "policy.hpp"
+#include "policy_bushes.hpp"
 
 namespace privroute {
 
@@ -55,10 +56,16 @@ struct Assignment {
     double objective = 0.0;
     std::vector<double> link_flow;  // policy times demand, without background
     std::vector<ReportRow> report;
-    Policy policy;
+    PolicyBushes policy;
 };
 
-// Every pair has a path. `earlier`: a policy for the same pairs to start from, or empty spans.
-Assignment assign(const AssignmentProblem& problem, const AssignmentOptions& options, const PolicyView& earlier = {});
+// A policy for the same pairs to start from, in one of its two forms; empty for none.
+struct Earlier {
+    PolicyView paths;
+    BushesView bushes;
+};
+
+// Every pair has a path.
+Assignment assign(const AssignmentProblem& problem, const AssignmentOptions& options, const Earlier& earlier = {});
 
 }  // namespace privroute

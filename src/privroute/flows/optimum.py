@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -175,11 +175,9 @@ def _solve(
         time_limit=math.inf if time_limit_s is None else time_limit_s,
         threads=threads,
         progress=None if progress is None else partial(_tell, progress, gap),
-        earlier=_start(start, network, demand),
+        **_start(start, network, demand),
     )
-    policy = RoutingPolicy(
-        network, pairs, found["pair_start"], found["path_start"], found["links"], found["probability"]
-    )
+    policy = RoutingPolicy.by_origin(network, pairs, **found["policy"])
     flow = freeze(found["link_flow"] + network.background_per_min)
     with np.errstate(over="ignore"):
         total_travel_time = float(flow @ network.latency.time(flow))
@@ -220,11 +218,9 @@ def compiled(latency: Latency) -> _core.Latency:
     )
 
 
-def _start(
-    start: Solution | RoutingPolicy | None, network: Network, demand: Demand
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
+def _start(start: Solution | RoutingPolicy | None, network: Network, demand: Demand) -> dict[str, Any]:
     if start is None:
-        return None
+        return {}
     policy = start.policy if isinstance(start, Solution) else start
     check_type(policy, RoutingPolicy, "start", InputError)
     if policy.pairs != demand.pairs:
@@ -234,7 +230,9 @@ def _start(
     )
     if not same:
         raise DemandError("start belongs to a network with other links; omit start")
-    return policy.pair_start, policy.path_start, policy.links, policy.probability
+    if policy.is_by_origin:
+        return {"earlier_bushes": policy.bushes.core}
+    return {"earlier": (policy.pair_start, policy.path_start, policy.links, policy.probability)}
 
 
 def _check(name: str, value: float, least: float, *, whole: bool = False) -> None:
