@@ -40,5 +40,6 @@ NB_MODULE(_core, module) {
     privroute::bind_bushes(module);
     privroute::bind_policy(module);
     privroute::bind_projection(module);
+    privroute::bind_text(module);
     privroute::bind_trips(module);
 }

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from privroute.network.sioux_falls import Scenario, sioux_falls
     from privroute.network.tntp import read_tntp, read_tntp_trips
     from privroute.policy.decomposition import decompose
-    from privroute.policy.routing_policy import Route, RoutingPolicy
+    from privroute.policy.routes import Route
+    from privroute.policy.routing_policy import RoutingPolicy
     from privroute.policy.travel_time import TravelTimes, total_travel_time, travel_times, volume_over_capacity
     from privroute.privacy.budget import Approval
     from privroute.privacy.ledger import Ledger
@@ -129,7 +130,7 @@ _HOME = {
     "RegularisedOptimum": "flows.regularised",
     "Release": "release.release",
     "RoadClass": "network.road_classes",
-    "Route": "policy.routing_policy",
+    "Route": "policy.routes",
     "RoutingPolicy": "policy.routing_policy",
     "Scenario": "network.sioux_falls",
     "Sgd": "study.mechanisms",

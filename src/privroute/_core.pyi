@@ -131,6 +131,34 @@ class Bushes:
     def unit_flows(self, pairs: NDArray[np.int64], flows: NDArray[np.float64]) -> None: ...
     def users(self) -> NDArray[np.int64]: ...
 
+class RouteWriter:
+    def __init__(
+        self,
+        *,
+        tail: NDArray[np.int32],
+        head: NDArray[np.int32],
+        node_start: NDArray[np.int64],
+        node_text: bytes,
+        link_start: NDArray[np.int64],
+        link_text: bytes,
+        duration: NDArray[np.float64],
+        free_flow: NDArray[np.float64],
+        length: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> None: ...
+    def write(
+        self,
+        first: NDArray[np.int64],
+        start: NDArray[np.int64],
+        links: NDArray[np.int32],
+        probability: NDArray[np.float64],
+        *,
+        with_remaining: bool,
+        threads: int,
+    ) -> list[NDArray[np.uint8]]: ...
+
+def json_number(value: float, tenths: bool) -> bytes: ...
+
 class ProjectionPlan:
     def __init__(self, tail: NDArray[np.int32], head: NDArray[np.int32], no_through: NDArray[np.uint8]) -> None: ...
     def joined(self, origin: NDArray[np.int32], destination: NDArray[np.int32]) -> bool: ...

@@ -135,7 +135,7 @@ class RoutingPolicy:
         size = self.summary()
         if size.paths * size.mean_links > _MOST_LINKS:
             raise PolicyError(
-                f"the policy has {size.paths:.3g} routes, too many to write out; ask for pairs with routes or best_routes"
+                f"the policy has {size.paths:.3g} routes, too many to write out; ask for those of single pairs"
             )
         first = self.stored.first_path()
         start, links, probability = self.stored.routes(np.arange(first[-1]))
@@ -158,7 +158,7 @@ class RoutingPolicy:
         return RouteList(routes, remaining)
 
     def best_routes(self, pair_positions: ArrayLike, limit: int = MOST_ROUTES) -> RoutesOfPairs:
-        """Routes of several pairs (positions in `pairs`) as arrays, at most `limit` of each, the most probable first."""
+        """Routes of several pairs (positions in `pairs`) as arrays, at most `limit` each, the most probable first."""
         if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
             raise PolicyError(f"limit is {limit!r}; pass a whole number of at least 1")
         return self.stored.best(self._positions(pair_positions), int(limit))
@@ -241,7 +241,7 @@ class RoutingPolicy:
 
     def unit_flow(self, origin: Label, destination: Label) -> NDArray[np.float64]:
         """x_w: (links,) how likely the pair's route uses each link."""
-        return self.unit_flows(np.array([self._pair(origin, destination)]))[0]
+        return np.asarray(self.unit_flows(np.array([self._pair(origin, destination)]))[0])
 
     def unit_flows(self, pair_positions: ArrayLike) -> NDArray[np.float64]:
         """(entries, links) x_w of several pairs, given by position in `pairs`."""
