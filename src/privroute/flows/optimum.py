@@ -177,7 +177,7 @@ def _solve(
         progress=None if progress is None else partial(_tell, progress, gap),
         **_start(start, network, demand),
     )
-    policy = RoutingPolicy.by_origin(network, pairs, **found["policy"])
+    policy = RoutingPolicy.by_origin(network, pairs, adopt=True, **found["policy"])
     flow = freeze(found["link_flow"] + network.background_per_min)
     with np.errstate(over="ignore"):
         total_travel_time = float(flow @ network.latency.time(flow))

@@ -65,10 +65,15 @@ class RoutingPolicy:
         self._fill(Paths(network, pairs, pair_start, path_start, links, probability))
 
     @classmethod
-    def by_origin(cls, network: Network, pairs: Pairs, **arrays: Any) -> RoutingPolicy:
-        """A policy of bushes; arguments as in `privroute.policy.bushes.Bushes`, whose arrays are adopted, not copied."""
+    def by_origin(cls, network: Network, pairs: Pairs, *, adopt: bool = False, **arrays: Any) -> RoutingPolicy:
+        """A policy of bushes; arrays as in `privroute.policy.bushes.Bushes`.
+
+        adopt : use the arrays without a copy; nobody else may write to them
+        """
         _check_frame(network, pairs)
         policy = cls.__new__(cls)
+        if not adopt:
+            arrays = {name: np.array(array) for name, array in arrays.items()}
         policy._fill(Bushes(network, pairs, **arrays))
         return policy
 
@@ -296,7 +301,9 @@ def _check_frame(network: object, pairs: object) -> None:
 
 
 def _again(by_origin: bool, network: Network, pairs: Pairs, arrays: dict[str, Any]) -> RoutingPolicy:
-    return RoutingPolicy.by_origin(network, pairs, **arrays) if by_origin else RoutingPolicy(network, pairs, **arrays)
+    if by_origin:
+        return RoutingPolicy.by_origin(network, pairs, adopt=True, **arrays)
+    return RoutingPolicy(network, pairs, **arrays)
 
 
 def _keys(seed: int | None) -> tuple[int, int]:

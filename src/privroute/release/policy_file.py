@@ -104,6 +104,7 @@ def read_policy(data: pa.Buffer, network: Network) -> RoutingPolicy:
     return RoutingPolicy.by_origin(
         network,
         Pairs(root[bush_of_pair], destination),
+        adopt=True,
         root=root,
         link_start=link_start,
         links=links,
