@@ -26,12 +26,15 @@ public:
             stopped_ = true;
         } else if (options_.progress && now >= next_) {
             next_ = now + 0.1;
-            if (!options_.progress(iteration, gap, now)) {
-                status_ = Status::interrupted;
-                stopped_ = true;
-            }
+            tell();
         }
         return !stopped_;
+    }
+    // Begins another phase and tells so at once, if the caller has been told anything yet.
+    void enter(Phase next) {
+        phase = next;
+        share = 0.0;
+        if (!stopped_ && options_.progress && seconds() >= 0.1) tell();
     }
     [[nodiscard]] double seconds() const {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -40,8 +43,16 @@ public:
 
     int iteration = 0;
     double gap = std::numeric_limits<double>::infinity();
+    Phase phase = Phase::starting;
+    double share = 0.0;
 
 private:
+    void tell() {
+        if (options_.progress(phase, share, gap)) return;
+        status_ = Status::interrupted;
+        stopped_ = true;
+    }
+
     const AssignmentOptions& options_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     double next_ = 0.1;
@@ -83,12 +94,19 @@ public:
           solver_(reduction_, traffic(), problem.demand, threads_) {}
 
     Assignment solve(const Earlier& earlier) {
-        solver_.start(problem_.network, earlier.paths, earlier.bushes);
+        // Every source gets its bush, also if the caller stops in between: the solution is then the first one.
+        solver_.start(problem_.network, earlier.paths, earlier.bushes, [this](double done) {
+            watch_.share = done;
+            watch_.go_on();
+        });
+        watch_.enter(Phase::solving);
         // The certificate is computed from the policy, with its own rounding: if it misses the goal, aim lower.
         double goal = options_.gap;
         for (int attempt = 0; attempt < 4; ++attempt, goal *= 0.3) {
             result_.status = iterate(goal);
+            watch_.enter(Phase::extracting);
             extract();
+            watch_.phase = Phase::solving;
             if (result_.relative_gap <= options_.gap) result_.status = Status::converged;
             if (result_.status != Status::converged || result_.relative_gap <= options_.gap) return std::move(result_);
         }

@@ -23,6 +23,9 @@ namespace privroute {
 
 enum class Status : std::uint8_t { converged, iteration_limit, time_limit, interrupted, stalled };
 
+// What the solver is at. The share of `solving` is not known beforehand: it is told by the gap.
+enum class Phase : std::uint8_t { starting = 0, solving = 1, extracting = 2 };
+
 struct AssignmentProblem {
     const Graph& network;
     const Latency& latency;
@@ -38,8 +41,8 @@ struct AssignmentOptions {
     int max_iterations = 1000;
     double time_limit = std::numeric_limits<double>::infinity();  // seconds
     int threads = 1;
-    // Called now and then with (iteration, gap, seconds) from the thread that solves; false stops.
-    std::function<bool(int, double, double)> progress;
+    // Called now and then with (phase, share of the phase that is done, gap) from the thread that solves; false stops.
+    std::function<bool(Phase, double, double)> progress;
 };
 
 struct ReportRow {

@@ -116,12 +116,12 @@ nb::dict assign_py(const Array<Node>& tail, const Array<Node>& head, const Array
         options.time_limit = time_limit;
         options.threads = threads;
         // Also without a callback of the caller's: this is where Ctrl-C is noticed.
-        options.progress = [&](int iteration, double reached, double seconds) {
+        options.progress = [&](Phase phase, double share, double reached) {
             nb::gil_scoped_acquire locked;
             try {
                 if (PyErr_CheckSignals() != 0) throw nb::python_error();
                 if (progress.is_none()) return true;
-                const nb::object answer = progress(iteration, reached, seconds);
+                const nb::object answer = progress(static_cast<int>(phase), share, reached);
                 return answer.is_none() || nb::cast<bool>(answer);
             } catch (...) {
                 failure = std::current_exception();

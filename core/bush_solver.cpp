@@ -131,7 +131,8 @@ private:
 
 }  // namespace
 
-void BushSolver::start(const Graph& network, const PolicyView& paths, const BushesView& bushes) {
+void BushSolver::start(const Graph& network, const PolicyView& paths, const BushesView& bushes,
+                       const std::function<void(double)>& tell) {
     const std::size_t sources = bushes_.size();
     std::vector<std::vector<BushBuilder::Used>> used(sources);
     const bool from_paths = !demand_.empty() && paths.pairs() == demand_.size();
@@ -154,6 +155,7 @@ void BushSolver::start(const Graph& network, const PolicyView& paths, const Bush
     std::vector<double> demand_at(reduction_.graph.nodes(), 0.0);
     for (std::size_t s = 0; s < sources; ++s) {
         const Node source = reduction_.sources[s];
+        tell(static_cast<double>(s) / static_cast<double>(sources));
         search.run(traffic_.cost, source);
         for (const std::int32_t pair : pairs_of_[s]) demand_at[reduction_.trips[pair].destination] += demand_[pair];
         std::optional<Bush> bush = builder.build(source, used[s], search, demand_at);

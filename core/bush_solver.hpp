@@ -1,6 +1,7 @@
 // All bushes of an assignment and the two steps of Algorithm B on them: renewing the bushes, equilibrating them.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -36,7 +37,9 @@ public:
     // shortest paths, each loaded before the next is sought, so that later sources avoid what is full already.
     // The earlier policy is for the same pairs on the same network, as paths or by origin, or empty. Every pair has a
     // path.
-    void start(const Graph& network, const PolicyView& paths, const BushesView& bushes);
+    // tell(share) is called after each source.
+    void start(const Graph& network, const PolicyView& paths, const BushesView& bushes,
+               const std::function<void(double)>& tell);
 
     // Renews all bushes at the present flows. Returns the sums over all sources.
     BushCost renew() {

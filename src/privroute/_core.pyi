@@ -13,7 +13,18 @@ def pair_costs(
     cost: NDArray[np.float64],
     origin: NDArray[np.int32],
     destination: NDArray[np.int32],
+    threads: int = ...,
 ) -> NDArray[np.float64]: ...
+def joined_by_a_hub(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+) -> bool: ...
+def trip_table(
+    text: bytes, begin: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None: ...
 def first_fault(
     tail: NDArray[np.int32],
     head: NDArray[np.int32],
@@ -91,7 +102,7 @@ def assign(
     max_iterations: int = ...,
     time_limit: float = ...,
     threads: int = ...,
-    progress: Callable[[int, float, float], object] | None = ...,
+    progress: Callable[[int, float, float], object] | None = ...,  # phase, share, gap
     earlier: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None = ...,
     earlier_bushes: Bushes | None = ...,
 ) -> dict[str, Any]: ...

@@ -25,6 +25,7 @@ from privroute.network.demand import Demand
 from privroute.network.network import Network
 from privroute.policy.routing_policy import RoutingPolicy
 from privroute.progress import check_progress
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +39,8 @@ Status = Literal["converged", "iteration limit", "time limit", "interrupted", "s
 
 _MOST = 2**31
 _SMALLEST_GAP = 1e-15  # below this, rounding
+_SOLVING = "Solving"
+_PHASES = ("Finding first routes", _SOLVING, "Collecting the policy")  # as the core numbers them
 
 _ADVICE: dict[Status, str] = {
     "converged": "",
@@ -110,7 +113,7 @@ def solve_optimum(
     max_iterations: int = 1000,
     time_limit_s: float | None = None,
     start: Solution | RoutingPolicy | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Route the demand with minimal total travel time.
@@ -118,9 +121,10 @@ def solve_optimum(
     gap : relative gap to reach
     time_limit_s : stop after this many seconds and return the current solution, with a status that says so
     start : an earlier solution or policy for the same pairs, used as the starting point
-    threads : number of threads for the parts that are independent by origin
-    progress : called periodically with the phase, which contains the current gap, and the share of the way to `gap` in
-        decades; if it returns False the solver stops and returns the current solution, with a status that says so
+    threads : for the parts that are independent by origin; default: all processors, on networks where threads pay.
+        The solution does not depend on them
+    progress : called periodically with the phase (while solving with the current gap) and the share of it that is
+        done, while solving in decades of the gap; if it returns False the solver stops and returns the current solution, with a status that says so
     """
     return _solve(False, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
 
@@ -133,7 +137,7 @@ def solve_equilibrium(
     max_iterations: int = 1000,
     time_limit_s: float | None = None,
     start: Solution | RoutingPolicy | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Route the demand so that nobody has a faster path (Wardrop); arguments as for `solve_optimum`."""
@@ -148,14 +152,15 @@ def _solve(
     max_iterations: int,
     time_limit_s: float | None,
     start: Solution | RoutingPolicy | None,
-    threads: int,
+    threads: int | None,
     progress: Progress | None,
 ) -> Solution:
     check_type(network, Network, "network", NetworkError)
     check_type(demand, Demand, "demand", DemandError)
     _check("gap", gap, 0.0)
     _check("max_iterations", max_iterations, 0, whole=True)
-    _check("threads", threads, 1, whole=True)
+    if threads is not None:
+        _check("threads", threads, 1, whole=True)
     if time_limit_s is not None:
         _check("time_limit_s", time_limit_s, 0.0)
     check_progress(progress)
@@ -173,7 +178,7 @@ def _solve(
         gap=gap,
         max_iterations=max_iterations,
         time_limit=math.inf if time_limit_s is None else time_limit_s,
-        threads=threads,
+        threads=available_threads() if threads is None else threads,
         progress=None if progress is None else partial(_tell, progress, gap),
         **_start(start, network, demand),
     )
@@ -201,11 +206,16 @@ def _solve(
     )
 
 
-def _tell(progress: Progress, target: float, _iteration: int, gap: float, _seconds: float) -> bool:
-    """Tell how far the gap has come from 10 to its target; solvers close it at about a constant rate of decades."""
+def _tell(progress: Progress, target: float, phase: int, share: float, gap: float) -> bool:
+    """Tell the phase, and how far it is.
+
+    While solving that is how far the gap has come from 10 to its target: it closes at about a constant rate of decades.
+    """
+    if _PHASES[phase] != _SOLVING:
+        return progress(_PHASES[phase], share) is not False
     whole = max(1.0 - math.log10(max(target, _SMALLEST_GAP)), 1.0)
     reached = 1.0 - math.log10(max(gap, _SMALLEST_GAP))
-    return progress(f"Solving, gap {gap:.1e}", min(max(reached / whole, 0.0), 1.0)) is not False
+    return progress(f"{_SOLVING}, gap {gap:.1e}", min(max(reached / whole, 0.0), 1.0)) is not False
 
 
 def compiled(latency: Latency) -> _core.Latency:

@@ -144,12 +144,14 @@ def column_names(**names: object) -> list[str]:
     return [str(name).lower() for name in names.values()]
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: str | os.PathLike[str], data: bytes | None = None) -> str:
     r"""The text of a UTF-8 file (a byte-order mark is skipped), with line ends made \\n.
+
+    data : its bytes, where they have been read already
 
     The file may be private: errors are raised outside `except`, since what is caught there holds the file's bytes.
     """
-    data = read_bytes(as_path(path))
+    data = read_bytes(as_path(path)) if data is None else data
     line = None
     try:
         text = data.decode("utf-8-sig")
