@@ -73,6 +73,26 @@ def decompose(
     smallest: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...
 
+def gravity_factors(
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    decay: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    columns: NDArray[np.float64],
+    factor_in: NDArray[np.float64],
+    steps: int,
+    tolerance: float,
+    largest: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def gravity_totals(
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    decay: NDArray[np.float64],
+    factor_out: NDArray[np.float64],
+    factor_in: NDArray[np.float64],
+    value: NDArray[np.float64],
+) -> tuple[float, float]: ...
+
 class Latency:
     def __init__(
         self,
