@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from privroute.network.tntp import read_tntp as read_tntp
     from privroute.network.tntp import read_tntp_trips as read_tntp_trips
     from privroute.policy.decomposition import decompose as decompose
-    from privroute.policy.routing_policy import Route as Route
+    from privroute.policy.routes import Route as Route
     from privroute.policy.routing_policy import RoutingPolicy as RoutingPolicy
     from privroute.policy.travel_time import TravelTimes as TravelTimes
     from privroute.policy.travel_time import total_travel_time as total_travel_time
@@ -101,7 +101,8 @@ _PUBLIC = {
     "network.sioux_falls": ("Scenario", "sioux_falls"),
     "network.tntp": ("read_tntp", "read_tntp_trips"),
     "policy.decomposition": ("decompose",),
-    "policy.routing_policy": ("Route", "RoutingPolicy"),
+    "policy.routes": ("Route",),
+    "policy.routing_policy": ("RoutingPolicy",),
     "policy.travel_time": ("TravelTimes", "total_travel_time", "travel_times", "volume_over_capacity"),
     "privacy.budget": ("Approval",),
     "privacy.ledger": ("Ledger",),
