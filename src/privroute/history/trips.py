@@ -141,7 +141,7 @@ def read_trips(
     counts = np.zeros((frame.days, len(frame.pairs)), dtype=np.int64)
     row = np.array(frame.calendar.positions())[counted.day]
     counted_day = row >= 0  # all of them, since the days are regular
-    np.add.at(counts, (row[counted_day], counted.pair[counted_day]), counted.trips[counted_day])
+    counts[row[counted_day], counted.pair[counted_day]] = counted.trips[counted_day]  # each day and pair is there once
     if diagnostics is not None:
         rows.write(diagnostics)
     (report or TripRows.show)(rows)
@@ -183,7 +183,7 @@ class _Scan:
         tables = sources(paths, self.roles)
         located = " UNION ALL ".join(self._located(source, f"trips{at}") for at, source in enumerate(tables))
         for at, source in enumerate(tables):
-            self.database.put(f"trips{at}", source.stream())
+            self.database.put(f"trips{at}", source.stream(self.reading.hours(source.forms["departure"])))
         with polled("Reading trips", lambda: _share(tables), progress):
             try:
                 return self._count(located, tables)
