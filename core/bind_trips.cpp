@@ -43,17 +43,22 @@ nb::tuple kept_texts(const Array<std::int64_t>& offset, const Array<std::uint8_t
                           Owned<bool>(kept, {texts}, owner));
 }
 
-// (times,) whether each time can lie in hours of the day, see within_hours.
-Owned<bool> in_hours(const Array<std::int64_t>& time_us, const Array<std::int64_t>& starts, std::int64_t length) {
-    const std::size_t times = time_us.size();
-    bool* inside = new bool[times];
-    nb::capsule owner(inside, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+// Positions of the times that are missing or lie in hours of the day, see within_hours.
+Owned<std::int64_t> in_hours(const Array<std::int64_t>& time_us, const Array<bool>& present,
+                             const Array<std::int64_t>& starts, std::int64_t length) {
+    std::vector<std::int64_t> found;
     {
         nb::gil_scoped_release unlocked;
         const auto from = view(starts);
-        for (std::size_t at = 0; at < times; ++at) inside[at] = within_hours(time_us.data()[at], from, length);
+        found.resize(time_us.size());
+        std::size_t count = 0;
+        for (std::size_t at = 0; at < time_us.size(); ++at) {
+            found[count] = static_cast<std::int64_t>(at);  // overwritten by the next one unless it counts
+            count += !present.data()[at] | within_hours(time_us.data()[at], from, length);
+        }
+        found.resize(count);
     }
-    return Owned<bool>(inside, {times}, owner);
+    return give(std::move(found));
 }
 
 // (points,) index of the nearest place, -1 where none is near; see NearestPlace.
@@ -77,7 +82,7 @@ void bind_trips(nb::module_& module) {
     using namespace nb::literals;
     module.def("split_lines", &split_lines, "text"_a, "delimiter"_a, "cells"_a, "wanted"_a, "longest"_a);
     module.def("kept_texts", &kept_texts, "offset"_a, "data"_a, "present"_a, "longest"_a);
-    module.def("in_hours", &in_hours, "time_us"_a, "starts"_a, "length"_a);
+    module.def("in_hours", &in_hours, "time_us"_a, "present"_a, "starts"_a, "length"_a);
     module.def("nearest_places", &nearest_places, "place_longitude"_a, "place_latitude"_a, "largest_chord"_a,
                "longitude"_a, "latitude"_a);
 }

@@ -120,7 +120,9 @@ def split_lines(
 def kept_texts(
     offset: NDArray[np.int64], data: NDArray[np.uint8], present: NDArray[np.bool_], longest: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.bool_]]: ...
-def in_hours(time_us: NDArray[np.int64], starts: NDArray[np.int64], length: int) -> NDArray[np.bool_]: ...
+def in_hours(
+    time_us: NDArray[np.int64], present: NDArray[np.bool_], starts: NDArray[np.int64], length: int
+) -> NDArray[np.int64]: ...
 def nearest_places(
     place_longitude: NDArray[np.float64],
     place_latitude: NDArray[np.float64],

@@ -65,11 +65,11 @@ class Hours:
     starts: tuple[int, ...]
     length: int
 
-    def may_hold(self, time_us: Any) -> Any:
-        """Of each time in microseconds, whether it lies in the hours or is missing."""
+    def rows(self, time_us: Any) -> Any:
+        """Positions of the times in microseconds that lie in the hours or are missing."""
+        present = time_us.is_valid().to_numpy(zero_copy_only=False)
         starts = np.array(self.starts, dtype=np.int64)
-        inside = _core.in_hours(time_us.fill_null(0).to_numpy(), starts, self.length)
-        return pc.or_(pa.array(inside), time_us.is_null()) if time_us.null_count else pa.array(inside)
+        return pa.array(_core.in_hours(time_us.fill_null(0).to_numpy(), present, starts, self.length))
 
 
 def form_of(kind: Any) -> Form | None:
@@ -110,8 +110,8 @@ def parquet_batches(
             report(batch.num_rows, done / total)
             columns = [_without_views(batch.column(name)) for name in names]
             if hours is not None:
-                inside = hours[1].may_hold(_plain(columns[hours[0]]))
-                columns = [column.filter(inside) for column in columns]
+                inside = hours[1].rows(_plain(columns[hours[0]]))
+                columns = [column.take(inside) for column in columns]
             yield [_plain(column) for column in columns]
 
 
