@@ -14,6 +14,8 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -206,6 +208,15 @@ def test_the_zone_of_a_point_is_the_same_alone_and_among_others() -> None:
     assert zones_that_depend_on_the_block() == 0
 
 
+_PEAK = """
+import sys
+import pyarrow as pa
+from tests.history.trip_cases import read
+assert read(sys.argv[1])[1].read == 2
+print(pa.default_memory_pool().max_memory())
+"""
+
+
 class TestOneRowNeedsLittle:
     """Less memory than one value has: a reading that ends without the row ends with it."""
 
@@ -226,6 +237,16 @@ class TestOneRowNeedsLittle:
         history, rows = read(path, unit=unit, memory_mb=64, **bounds)
         assert rows.read == 2
         assert history.counts.sum() == rows.counted <= 2
+
+    @pytest.mark.parametrize("column", ["origin", "departure"])
+    def test_a_long_text_is_not_copied_once_it_is_decoded(self, tmp_path: Path, column: str) -> None:
+        """In a process of its own, whose Arrow can say how much it had at most."""
+        size = 64 * 2**20
+        path = self.write(tmp_path, **{column: ["x" * size, "1"]})
+        pq.write_table(pq.read_table(path), path, use_dictionary=False, write_statistics=False)
+        command = [sys.executable, "-c", _PEAK, str(path)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert size <= int(done.stdout) < 1.5 * size
 
     def test_a_user_with_a_million_equal_rows_is_bounded_in_little_memory(self, tmp_path: Path) -> None:
         many = 1_000_000

@@ -63,6 +63,7 @@ class Source:
         self.read = 0
         self.malformed = 0
         self.unreadable: Path | None = None
+        self.interrupted = False
         self._sizes = [file.path.stat().st_size for file in files]
         self._done = 0
         self._share = 0.0
@@ -98,6 +99,9 @@ class Source:
                 failed = False
             except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException):  # which may quote values
                 pass
+            except KeyboardInterrupt:  # in the midst of a batch, which DuckDB reports as any other error
+                self.interrupted = True
+                raise
             if failed:
                 self.unreadable = file.path
                 raise ValueError  # DuckDB ends the statement; the reader says which file it was
