@@ -240,13 +240,13 @@ class TestOneRowNeedsLittle:
 
     @pytest.mark.parametrize("column", ["origin", "departure"])
     def test_a_long_text_is_not_copied_once_it_is_decoded(self, tmp_path: Path, column: str) -> None:
-        """In a process of its own, whose Arrow can say how much it had at most."""
+        """Once in its page and once decoded; in a process of its own, whose Arrow can say how much it had at most."""
         size = 64 * 2**20
         path = self.write(tmp_path, **{column: ["x" * size, "1"]})
         pq.write_table(pq.read_table(path), path, use_dictionary=False, write_statistics=False)
         command = [sys.executable, "-c", _PEAK, str(path)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        assert size <= int(done.stdout) < 1.5 * size
+        assert 2 * size <= int(done.stdout) < 2.5 * size  # a copy would be a third one
 
     def test_a_user_with_a_million_equal_rows_is_bounded_in_little_memory(self, tmp_path: Path) -> None:
         many = 1_000_000
