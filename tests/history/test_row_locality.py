@@ -317,6 +317,18 @@ class TestPlantedBugsAreFound:
         monkeypatch.setattr(NearestZone, "__call__", by_block)
         assert self.found(tmp_path, with_coordinates)
 
+    def test_hours_that_shift_with_the_first_time_of_a_batch(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        alone = trip_batches.Hours.rows
+
+        def shifted(self: trip_batches.Hours, time_us: Any) -> Any:
+            first = next((time.as_py() for time in time_us if time.is_valid), 0)
+            return alone(self, pc.add(time_us, first % 2))
+
+        monkeypatch.setattr(trip_batches.Hours, "rows", shifted)
+        assert self.found(tmp_path, lambda layout: pa.types.is_timestamp(layout.kinds.get("departure", pa.null())))
+
     def test_an_abort_at_a_text_that_is_not_utf_8(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         texts = trip_batches._texts
 
