@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -173,3 +175,16 @@ def test_an_error_in_the_middle_of_a_result_says_only_of_what_kind_it_was(text: 
         with pytest.raises(kind) as caught:
             list(database.batches("SELECT 1"))
     assert "mark" not in everything(caught.value).lower()
+
+
+def test_duckdb_draws_nothing_even_where_python_is_interactive() -> None:
+    program = """
+import duckdb
+from privroute.history.trip_database import open_database
+asked = "SELECT current_setting('enable_progress_bar'), current_setting('lock_configuration')"
+print(duckdb.connect().execute(asked).fetchall())
+with open_database(64, None) as database:
+    print(database.rows(asked))
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["[(True, False)]", "[(False, True)]"]

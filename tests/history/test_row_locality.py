@@ -94,9 +94,17 @@ class Lasting:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        self._settings: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
+
+    def execute(self, statement: str) -> Any:
+        if statement.startswith("SET "):  # said once, and locked since
+            if statement in self._settings:
+                return None
+            self._settings.add(statement)
+        return self._connection.execute(statement)
 
     def create_function(self, name: str, *given: Any, **options: Any) -> None:
         with suppress(duckdb.InvalidInputException):

@@ -111,10 +111,12 @@ def open_database(memory_mb: object, temp_folder: object) -> Iterator[Database]:
             "autoload_known_extensions": "false",
             # a stream's size is unknown; taken for tiny, it would become the side of a join that has to fit memory
             "disabled_optimizers": "join_order,build_side_probe_side",
-            "lock_configuration": "true",
         }
         connection = duckdb.connect(":memory:", config=settings)
         try:
+            # where Python is interactive, DuckDB would draw how far it is with private files on the standard output
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute("SET lock_configuration = true")
             yield Database(duckdb, connection)
         finally:
             connection.close()
