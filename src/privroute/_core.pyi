@@ -22,9 +22,7 @@ def joined_by_a_hub(
     origin: NDArray[np.int32],
     destination: NDArray[np.int32],
 ) -> bool: ...
-def trip_table(
-    text: bytes, begin: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None: ...
+def trip_table(text: bytes, begin: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None: ...
 def first_fault(
     tail: NDArray[np.int32],
     head: NDArray[np.int32],
@@ -72,10 +70,9 @@ def decompose(
     flows: NDArray[np.float64],
     smallest: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...
-
 def gravity_factors(
-    origin: NDArray[np.int32],
-    destination: NDArray[np.int32],
+    origin: NDArray[np.int32] | NDArray[np.intp],
+    destination: NDArray[np.int32] | NDArray[np.intp],
     decay: NDArray[np.float64],
     rows: NDArray[np.float64],
     columns: NDArray[np.float64],
@@ -85,8 +82,8 @@ def gravity_factors(
     largest: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def gravity_totals(
-    origin: NDArray[np.int32],
-    destination: NDArray[np.int32],
+    origin: NDArray[np.int32] | NDArray[np.intp],
+    destination: NDArray[np.int32] | NDArray[np.intp],
     decay: NDArray[np.float64],
     factor_out: NDArray[np.float64],
     factor_in: NDArray[np.float64],

@@ -1,4 +1,4 @@
-"""The file of a policy by origin: read back equal, and whatever is done to its bytes ends in an error or in a policy."""
+"""The file of a policy by origin: read back equal, and whatever is done to its bytes, it is refused or is a policy."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def stored(batch: pa.RecordBatch, options: pa.ipc.IpcWriteOptions | None = None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def test_compressed_files_and_empty_ones_are_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     # metadata, node indices of origins and destinations, trips
-    _Trips = tuple[
-        dict[str, tuple["Where", str]], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]
-    ]
+    _Trips = tuple[dict[str, tuple[Where, str]], NDArray[Any], NDArray[Any], NDArray[np.float64]]
 
 __all__ = ["LengthUnit", "TimeUnit", "read_tntp", "read_tntp_trips"]
 
@@ -211,7 +209,9 @@ def _trips(lines: list[tuple[Where, str]], network: Network) -> dict[tuple[int, 
     return trips
 
 
-def _split(path: str | os.PathLike[str], data: bytes | None = None) -> tuple[dict[str, tuple[Where, str]], list[tuple[Where, str]]]:
+def _split(
+    path: str | os.PathLike[str], data: bytes | None = None
+) -> tuple[dict[str, tuple[Where, str]], list[tuple[Where, str]]]:
     """Metadata tags with their values, and all other lines, comments included."""
     metadata: dict[str, tuple[Where, str]] = {}
     lines: list[tuple[Where, str]] = []

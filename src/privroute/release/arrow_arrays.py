@@ -1,4 +1,4 @@
-"""Arrow columns as NumPy arrays, without a copy and without Arrow's own conversion, which imports pandas if it is there.
+"""Arrow columns as NumPy arrays, without a copy and without Arrow's own conversion, which imports pandas if present.
 
 Importing pandas or Arrow's compute functions takes longer than reading the release of a city.
 """

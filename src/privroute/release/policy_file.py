@@ -96,9 +96,7 @@ def _every_pair(zones: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
 
 
 def _lists(name: str, start: NDArray[np.int64], values: NDArray[np.generic]) -> pa.LargeListArray:
-    return pa.LargeListArray.from_arrays(
-        pa.array(start, pa.int64()), pa.array(values), type=_SCHEMA.field(name).type
-    )
+    return pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), pa.array(values), type=_SCHEMA.field(name).type)
 
 
 def read_policy(data: pa.Buffer, network: Network) -> RoutingPolicy:

@@ -117,9 +117,7 @@ class RouteTexts:
         with_remaining: bool,
     ) -> list[memoryview]:
         threads = available_threads() if first.size > _FEW_PAIRS else 1
-        pieces = self._writer.write(
-            first, start, links, probability, with_remaining=with_remaining, threads=threads
-        )
+        pieces = self._writer.write(first, start, links, probability, with_remaining=with_remaining, threads=threads)
         return [piece.data for piece in pieces]
 
 
