@@ -71,8 +71,8 @@ def decompose(
     smallest: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...
 def gravity_factors(
-    origin: NDArray[np.int32],
-    destination: NDArray[np.int32],
+    origin: NDArray[np.int32] | NDArray[np.intp],
+    destination: NDArray[np.int32] | NDArray[np.intp],
     decay: NDArray[np.float64],
     rows: NDArray[np.float64],
     columns: NDArray[np.float64],
@@ -82,8 +82,8 @@ def gravity_factors(
     largest: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def gravity_totals(
-    origin: NDArray[np.int32],
-    destination: NDArray[np.int32],
+    origin: NDArray[np.int32] | NDArray[np.intp],
+    destination: NDArray[np.int32] | NDArray[np.intp],
     decay: NDArray[np.float64],
     factor_out: NDArray[np.float64],
     factor_in: NDArray[np.float64],

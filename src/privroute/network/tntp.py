@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     # metadata, node indices of origins and destinations, trips
-    _Trips = tuple[dict[str, tuple["Where", str]], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
+    _Trips = tuple[dict[str, tuple[Where, str]], NDArray[Any], NDArray[Any], NDArray[np.float64]]
 
 __all__ = ["LengthUnit", "TimeUnit", "read_tntp", "read_tntp_trips"]
 
