@@ -47,6 +47,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "DemandHistory",
         "Guarantee",
         "Latency",
+        "Layered",
         "Ledger",
         "Minimiser",
         "Network",

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from privroute.release.release import Release, load_release
     from privroute.study.contribution import Contribution
     from privroute.study.guarantee import Guarantee
-    from privroute.study.mechanisms import Counts, Daily, Minimiser, Sgd
+    from privroute.study.mechanisms import Counts, Daily, Layered, Minimiser, Sgd
     from privroute.study.study import Study
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "DemandHistory",
     "Guarantee",
     "Latency",
+    "Layered",
     "Ledger",
     "Minimiser",
     "Network",
@@ -119,6 +120,7 @@ _HOME = {
     "DemandHistory": "history.demand_history",
     "Guarantee": "study.guarantee",
     "Latency": "network.latency",
+    "Layered": "study.mechanisms",
     "Ledger": "privacy.ledger",
     "Minimiser": "study.mechanisms",
     "Network": "network.network",

@@ -1,0 +1,19 @@
+"""The path that each pair most probably takes, as links: the one place that reads it off a policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from privroute.policy.routing_policy import RoutingPolicy, SampledLinks
+
+__all__ = ["main_paths"]
+
+
+def main_paths(policy: RoutingPolicy) -> SampledLinks:
+    """Links of the most probable path of each pair, the first of equals: pair w has links[start[w] : start[w + 1]]."""
+    pair = np.repeat(np.arange(len(policy.pairs)), np.diff(policy.pair_start))
+    falling = np.lexsort((-policy.probability, pair))
+    return policy.path_links(falling[policy.pair_start[:-1]])
