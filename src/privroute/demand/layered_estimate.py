@@ -10,10 +10,12 @@ Everything here is post-processing of noisy numbers. The solver is `demand.maxim
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from privroute.demand.maximum_entropy import Fit, maximum_entropy
 from privroute.demand.zone_totals import Ends, zone_totals
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from privroute.demand.layers import Layer
     from privroute.network.pairs import Pairs
 
-__all__ = ["Estimate", "Tables", "estimate", "gravity_prior", "likeliest_weight"]
+__all__ = ["Estimate", "Tables", "estimate", "gravity_prior", "likeliest_weight", "positive_mean"]
 
 _USUAL_TRIP = 0.75  # mean minutes of a trip over the mean of all pairs, where nothing is known
 _USUAL_TRIP_SPREAD = 0.2  # its standard deviation, same unit
@@ -36,30 +38,40 @@ _WEIGHTS = np.geomspace(1e-6, 1.0, 60)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """What was measured whatever the demand is like.
+    """What was measured whatever the routes are.
 
     origins, destinations, lengths : layers in which each pair is in one row
-    pairs : (pairs,) noisy counts; pairs_scale : standard deviation of their noise
+    whole : all trips in one row, where that was measured
+    pairs : (pairs,) noisy counts of pairs, where they were measured; pairs_scale : standard deviation of their noise
     """
 
     origins: Layer
     destinations: Layer
     lengths: Layer
-    pairs: NDArray[np.float64]
-    pairs_scale: float
+    whole: Layer | None = None
+    pairs: NDArray[np.float64] | None = None
+    pairs_scale: float = math.inf
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The sums among them."""
+        always = (self.origins, self.destinations, self.lengths)
+        return always if self.whole is None else (*always, self.whole)
 
     @property
     def total(self) -> tuple[float, float]:
         """Number of trips by all tables, and the variance of its noise."""
-        whole = (float(self.pairs.sum()), self.pairs.size * self.pairs_scale**2)
-        return _pooled(whole, self.origins.total, self.destinations.total, self.lengths.total)
+        measured = [layer.total for layer in self.layers]
+        if self.pairs is not None:
+            measured.append((float(self.pairs.sum()), self.pairs.size * self.pairs_scale**2))
+        return _pooled(*measured)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
     """What the measurements make of a prior.
 
-    prior : (pairs,) what was believed; sums : the fit to sums alone; counts : (pairs,) > 0, pairs' counts included
+    prior : (pairs,) > 0, what was believed; counts : (pairs,) > 0, what is estimated
     fits : evidence of the solver, one for each problem
     """
 
@@ -75,8 +87,7 @@ class Estimate:
 
 def gravity_prior(model: GravityModel, pairs: Pairs, tables: Tables) -> NDArray[np.float64]:
     """(pairs,) > 0: the gravity model of the tables, as far as they stand out from their noise."""
-    value, variance = tables.total
-    total = max(value, np.sqrt(variance), 1.0)
+    total = positive_mean(*tables.total)
     rows, columns = _zones(model, pairs, tables, total)
     mean = _mean_minutes(model, tables, total)
     found = model.with_mean(mean, rows, columns)
@@ -96,11 +107,22 @@ def estimate(prior: NDArray[np.float64], layer: Layer, tables: Tables) -> Estima
     # half of the pull is linear: entropy alone lets a few rows with luck multiply their pairs
     first = maximum_entropy(prior, weight / 2, prior, np.sqrt(2 * prior / weight), chance)
     known = first.counts if np.isfinite(first.counts).all() else prior
+    if tables.pairs is None:
+        return Estimate(prior, known, (first,))
     scale = np.full(prior.size, tables.pairs_scale)
     pull = likeliest_weight(tables.pairs, known, scale**2, known)[1]
-    second = maximum_entropy(known, pull, tables.pairs, scale, chance)
+    # pairs and sums count the same trips: here the chance of the days is no error of the sums
+    second = maximum_entropy(known, pull, tables.pairs, scale, layer)
     counts = second.counts if np.isfinite(second.counts).all() else known
     return Estimate(prior, counts, (first, second))
+
+
+def positive_mean(value: float, variance: float) -> float:
+    """Mean of a number that is known to be positive and was measured with normal noise: above the measured one."""
+    scale = math.sqrt(variance)
+    at = max(value / scale, -30.0)
+    density = math.exp(-0.5 * at**2) / math.sqrt(2 * math.pi)
+    return max(scale * (at + density / float(ndtr(at))), 1.0)
 
 
 def likeliest_weight(
@@ -132,9 +154,10 @@ def _zones(
         (receiving, model.destination, tables.destinations),
     ):
         number = np.bincount(cell)
-        values, variance = _pooled(
-            (np.bincount(cell, tables.pairs), number * tables.pairs_scale**2), (layer.values, layer.scale**2)
-        )
+        measured = [(layer.values, layer.scale**2)]
+        if tables.pairs is not None:
+            measured.append((np.bincount(cell, tables.pairs), number * tables.pairs_scale**2))
+        values, variance = _pooled(*measured)
         values = values + (total - values.sum()) * variance / variance.sum()
         chance = total / number.size  # of the days
         ends.append(
@@ -155,10 +178,10 @@ def _mean_minutes(model: GravityModel, tables: Tables, total: float) -> float:
     beyond = model.minutes - _USUAL_TRIP * mean
     rows = tables.lengths.sums(np.ones(beyond.size))
     of_bin = tables.lengths.sums(beyond) / np.maximum(rows, 1.0)
-    value, variance = _pooled(
-        (float(tables.pairs @ beyond), tables.pairs_scale**2 * float(beyond @ beyond)),
-        (float(tables.lengths.values @ of_bin), float(np.sum((tables.lengths.scale * of_bin) ** 2))),
-    )
+    measured = [(float(tables.lengths.values @ of_bin), float(np.sum((tables.lengths.scale * of_bin) ** 2)))]
+    if tables.pairs is not None:
+        measured.append((float(tables.pairs @ beyond), tables.pairs_scale**2 * float(beyond @ beyond)))
+    value, variance = _pooled(*measured)
     usual = (_USUAL_TRIP_SPREAD * mean) ** 2
     found = _USUAL_TRIP * mean + value / total * usual / max(usual + variance / total**2, 1e-300)
     return min(max(found, _SHORTEST_TRIP * mean), _LONGEST_TRIP * mean)

@@ -38,6 +38,11 @@ class Layer:
         """Sum of the rows and the variance of its noise: the number of trips, where each pair is in one row."""
         return float(self.values.sum()), float(np.sum(self.scale**2))
 
+    def again(self, values: NDArray[np.float64], scale: float) -> Layer:
+        """The same rows measured a second time: means by inverse variance."""
+        first, second = self.scale**-2.0, scale**-2.0
+        return Layer(self.members, (first * self.values + second * values) / (first + second), (first + second) ** -0.5)
+
     def sums(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bᵀ d: (rows,)."""
         return np.asarray(self.members.T @ counts)

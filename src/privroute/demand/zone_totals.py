@@ -22,7 +22,7 @@ __all__ = ["Ends", "zone_totals"]
 
 _UNKNOWN = 1e30  # variance of what was not measured
 _USUAL_VARIANCE = 0.3  # of relative deviations, where the totals do not tell
-_VARIANCE_SPREAD = 2.0  # standard deviation of its logarithm
+_VARIANCE_SPREAD = 1.0  # standard deviation of its logarithm
 _USUAL_CORRELATION = 0.8  # inverse hyperbolic tangent of the correlation of r and r', standard deviation 1
 _SLOPE_PRECISION = 4.0  # β has standard deviation 1/2
 _SMALLEST = 0.02  # of the even share: no zone is without traffic

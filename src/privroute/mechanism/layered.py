@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from scipy import sparse
 
 from privroute.demand.gravity import GravityModel
 from privroute.demand.layered_estimate import Estimate, Tables, estimate, gravity_prior
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from numpy.typing import NDArray
-    from scipy import sparse
 
     from privroute.history.demand_history import DemandHistory
     from privroute.progress import Progress
@@ -48,6 +48,10 @@ __all__ = ["converse", "promise"]
 
 _GRID = 2.0**-12
 """One step of the noisy integers, in trips: a count that is multiplied by 2¹² has the noise of the promise's scale."""
+
+_WORTHWHILE = 2.0  # trips of a mean zone, in noise of its total; below, pairs and links would be drowned
+_HOPELESS = 0.3  # the same, where even zones are drowned
+_WHOLE_SHARE, _HOPELESS_WHOLE_SHARE = 0.15, 0.6  # of what is asked instead: for the number of all trips
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,12 @@ class _Multipliers:
             (whole(relative * options.links_share / max(rounds, 1)),) * rounds,
         )
 
+    def squared_rows(self, study: Study) -> list[int]:
+        """What a pair may weigh in sums that are asked for in place of pairs and links: squared, for each question."""
+        kept = study.frame.contribution
+        pairs = self.pairs**2 if kept is None else self.pairs**2 * kept.squared_norm // kept.max_requests**2
+        return [pairs, *(each**2 for each in self.links)]
+
     def largest_count(self, pairs: int) -> int:
         """Public cap on the trips of one pair, so that no sum overflows: beyond any use on every real network."""
         return int(LARGEST_VALUE // (max(1, pairs) * max(*self.cells, self.pairs, *self.links)))
@@ -99,40 +109,95 @@ def converse(
     study: Study, promise: Promise, progress: Progress | None
 ) -> Generator[Question, NDArray[np.int64], Published]:
     """Ask for tables, then round by round for link loads, and publish the optimum of what is known in the end."""
-    options = cast("Layered", study.mechanism)
-    model, frame = GravityModel.of(study.network, study.pairs), study.frame
-    multipliers = _Multipliers.of(study)
-    cap = multipliers.largest_count(len(study.pairs))
-    scale = promise.integer_scale
-    declared = iter(promise.questions)
-    layers = []
-    lengths = length_cells(model.minutes, options.length_bins)
-    for cell, multiplier in zip((model.origin, model.destination, lengths), multipliers.cells, strict=True):
-        members = cells(cell, int(cell.max(initial=-1)) + 1)
-        weights = np.full(members.shape[1], multiplier)
-        noisy = yield Question(next(declared), partial(_sums, members, weights, cap))
-        layers.append(_layer(members, weights, noisy, scale))
-    noisy = yield Question(next(declared), partial(_pairs, multipliers.pairs, cap))
-    tables = Tables(*layers, noisy / multipliers.pairs, scale / multipliers.pairs)
-    prior = gravity_prior(model, study.pairs, tables)
+    asking = _Asking(study, promise)
+    tables = yield from asking.tables()
+    model = asking.model
+    clarity = asking.clarity(tables)
+    worthwhile = clarity >= _WORTHWHILE
+    if worthwhile:
+        tables = yield from asking.pairs(tables)
+    else:
+        tables = yield from asking.zones_again(tables, _WHOLE_SHARE if clarity >= _HOPELESS else _HOPELESS_WHOLE_SHARE)
+    prior = gravity_prior(asking.model, study.pairs, tables)
+    layers = list(tables.layers)
     known = estimate(prior, combined(layers), tables)
-    for multiplier in multipliers.links:
-        aimed = counted_links(study.network, _demand(study, known.counts), options.links_per_trip)
-        weights = np.floor(multiplier * np.sqrt(aimed.precision)).astype(np.int64)
-        used = weights > 0
-        members, weights = aimed.members[:, used], weights[used]
-        squared_row = int((members.astype(np.int64) @ weights**2).max(initial=0))
-        sensitivity = sums_of_pairs_sensitivity(study.promised, frame.contribution, squared_row=max(squared_row, 1))
-        noisy = yield Question(sensitivity * _GRID, partial(_sums, members, weights, cap))
-        layers.append(_layer(members, weights, noisy, scale))
+    for multiplier in asking.multipliers.links if worthwhile else ():
+        layers.append((yield from asking.links(known, multiplier)))
         known = estimate(prior, combined(layers), tables)
     return _published(study, known, progress)
 
 
-def _layer(
-    members: sparse.csr_array, weights: NDArray[np.int64], noisy: NDArray[np.int64], scale: float
-) -> Layer:
-    return Layer(members, noisy / weights, scale / weights)
+class _Asking:
+    """Questions, and layers made of their noisy answers. Public: what it holds is public or noisy."""
+
+    def __init__(self, study: Study, promise: Promise) -> None:
+        self.study = study
+        self.options = cast("Layered", study.mechanism)
+        self.model = GravityModel.of(study.network, study.pairs)
+        self.multipliers = _Multipliers.of(study)
+        self._cap = self.multipliers.largest_count(len(study.pairs))
+        self._scale = promise.integer_scale
+
+    def tables(self) -> Generator[Question, NDArray[np.int64], Tables]:
+        """What zones send and receive, and trips by length."""
+        lengths = length_cells(self.model.minutes, self.options.length_bins)
+        layers = []
+        for cell, multiplier in zip(
+            (self.model.origin, self.model.destination, lengths), self.multipliers.cells, strict=True
+        ):
+            members = cells(cell, int(cell.max(initial=-1)) + 1)
+            layers.append((yield from self._layer(members, np.full(members.shape[1], multiplier))))
+        return Tables(*layers)
+
+    def clarity(self, tables: Tables) -> float:
+        """Trips of a mean zone, in standard deviations of the noise of its total."""
+        zones = max(tables.origins.values.size, tables.destinations.values.size)
+        return tables.total[0] / zones / float(tables.origins.scale[0])
+
+    def pairs(self, tables: Tables) -> Generator[Question, NDArray[np.int64], Tables]:
+        """Trips of each pair."""
+        multiplier, study = self.multipliers.pairs, self.study
+        sensitivity = summed_counts_sensitivity(study.promised, study.frame.contribution, multiplier=multiplier)
+        noisy = yield Question(sensitivity * _GRID, partial(_pairs, multiplier, self._cap))
+        return replace(tables, pairs=noisy / multiplier, pairs_scale=self._scale / multiplier)
+
+    def links(self, known: Estimate, multiplier: int) -> Generator[Question, NDArray[np.int64], Layer]:
+        """Loads of the links that matter for the routes of an estimate."""
+        aimed = counted_links(self.study.network, _demand(self.study, known.counts), self.options.links_per_trip)
+        weights = np.floor(multiplier * np.sqrt(aimed.precision)).astype(np.int64)
+        used = np.flatnonzero(weights)
+        return (yield from self._layer(aimed.members[:, used], weights[used]))
+
+    def zones_again(self, tables: Tables, whole_share: float) -> Generator[Question, NDArray[np.int64], Tables]:
+        """What zones send and receive, and all trips, with the budgets that would be wasted on pairs and links."""
+        ends = tables.origins, tables.destinations
+        everything = cells(np.zeros(len(self.study.pairs), np.intp), 1)
+        members = sparse.csr_array(sparse.hstack([*(end.members for end in ends), everything], format="csr"))
+        for squared_row in self.multipliers.squared_rows(self.study):
+            whole = max(1, math.isqrt(int(whole_share * squared_row)))
+            zone = math.isqrt((squared_row - whole**2) // 2)
+            if not zone:
+                break  # a bound on users so large that integers cannot be shared out
+            rows = [end.values.size for end in ends]
+            found = yield from self._layer(members, np.repeat([zone, zone, whole], [*rows, 1]))
+            first, second, last = np.split(found.values, np.cumsum(rows))
+            measured = tables.whole or Layer(everything, last, np.array([np.inf]))
+            tables = replace(
+                tables,
+                origins=ends[0].again(first, self._scale / zone),
+                destinations=ends[1].again(second, self._scale / zone),
+                whole=measured.again(last, self._scale / whole),
+            )
+            ends = tables.origins, tables.destinations
+        return tables
+
+    def _layer(self, members: sparse.csr_array, weights: NDArray[np.int64]) -> Generator[Question, NDArray[np.int64], Layer]:
+        squared_row = int((members.astype(np.int64) @ weights**2).max(initial=1))
+        sensitivity = sums_of_pairs_sensitivity(
+            self.study.promised, self.study.frame.contribution, squared_row=squared_row
+        )
+        noisy = yield Question(sensitivity * _GRID, partial(_sums, members, weights, self._cap))
+        return Layer(members, noisy / weights, self._scale / weights)
 
 
 def _demand(study: Study, counts: NDArray[np.float64]) -> Demand:
