@@ -96,23 +96,27 @@ def gravity_prior(model: GravityModel, pairs: Pairs, tables: Tables) -> NDArray[
     return np.asarray(np.maximum(found, _LEAST * total / found.size))
 
 
-def estimate(prior: NDArray[np.float64], layer: Layer, tables: Tables) -> Estimate:
+def estimate(
+    prior: NDArray[np.float64], layer: Layer, tables: Tables, earlier: Estimate | None = None
+) -> Estimate:
     """Sums first, then pairs.
 
     prior : (pairs,) g > 0; layer : all sums
+    earlier : the estimate from fewer of the rows, where the solver starts
     """
+    start = [None, None] if earlier is None else [fit.multipliers for fit in earlier.fits]
     # a sum of d trips also has the chance of the days in it: variance d, about that of the prior
     chance = replace(layer, scale=np.sqrt(layer.scale**2 + layer.sums(prior)))
     weight = likeliest_weight(chance.values, chance.sums(prior), chance.scale**2, chance.sums(prior))[1]
     # half of the pull is linear: entropy alone lets a few rows with luck multiply their pairs
-    first = maximum_entropy(prior, weight / 2, prior, np.sqrt(2 * prior / weight), chance)
+    first = maximum_entropy(prior, weight / 2, prior, np.sqrt(2 * prior / weight), chance, start=start[0])
     known = first.counts if np.isfinite(first.counts).all() else prior
     if tables.pairs is None:
         return Estimate(prior, known, (first,))
     scale = np.full(prior.size, tables.pairs_scale)
     pull = likeliest_weight(tables.pairs, known, scale**2, known)[1]
     # pairs and sums count the same trips: here the chance of the days is no error of the sums
-    second = maximum_entropy(known, pull, tables.pairs, scale, layer)
+    second = maximum_entropy(known, pull, tables.pairs, scale, layer, start=start[1])
     counts = second.counts if np.isfinite(second.counts).all() else known
     return Estimate(prior, counts, (first, second))
 

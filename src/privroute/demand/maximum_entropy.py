@@ -33,11 +33,13 @@ class Fit:
     """Where the solver ended.
 
     counts : (pairs,) d > 0
+    multipliers : (rows,) u, the dual solution
     residual : largest violation of stationarity in a row, in standard deviations of what that row can still change
     converged : the residual is at most the tolerance
     """
 
     counts: NDArray[np.float64]
+    multipliers: NDArray[np.float64]
     residual: float
     iterations: int
     converged: bool
@@ -50,20 +52,21 @@ def maximum_entropy(
     deviation: NDArray[np.float64],
     layer: Layer,
     *,
+    start: NDArray[np.float64] | None = None,
     tolerance: float = 1e-3,
     max_iterations: int = 60,
 ) -> Fit:
     """Solve the problem above.
 
     prior : (pairs,) g > 0; weight : λ; counts, deviation : (pairs,) y and τ; layer : B, z, s
-    tolerance : on the residual
+    start : multipliers of a fit to the first of these rows, from which to start; tolerance : on the residual
     """
     rigid = weight * deviation**2
-    start = np.log(prior / rigid) + counts / (rigid)
+    still = np.log(prior / rigid) + counts / rigid
     variance = layer.scale**2
 
     def of(multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.maximum(rigid * wrightomega(start - layer.spread(multipliers) / weight), _TINY))
+        return np.asarray(np.maximum(rigid * wrightomega(still - layer.spread(multipliers) / weight), _TINY))
 
     # rows differ by orders of magnitude: measure each in deviations, its own and what the prior leaves open
     scale = np.sqrt(variance + layer.sums(1.0 / (weight / prior + deviation**-2)))
@@ -76,12 +79,16 @@ def maximum_entropy(
         value += multipliers @ (layer.sums(found) - layer.values) - 0.5 * np.sum(variance * multipliers**2)
         return -float(value), (layer.values + variance * multipliers - layer.sums(found)) / scale
 
+    first = np.zeros(layer.values.size)
+    if start is not None:
+        first[: start.size] = start
     solved = minimize(
         dual,
-        np.zeros(layer.values.size),
+        first * scale,
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": max_iterations, "maxcor": 20, "ftol": 0.0, "gtol": tolerance},
     )
-    residual = float(np.abs(dual(solved.x)[1]).max(initial=0.0))
-    return Fit(of(solved.x / scale), residual, int(solved.nit), residual <= tolerance)
+    residual = float(np.abs(solved.jac).max(initial=0.0))
+    multipliers = solved.x / scale
+    return Fit(of(multipliers), multipliers, residual, int(solved.nit), residual <= tolerance)

@@ -68,13 +68,13 @@ class _Multipliers:
 
     @classmethod
     def of(cls, study: Study) -> _Multipliers:
-        """A question whose squared sensitivity is that of pairs' counts times its share, rounded to integers."""
+        """A question whose squared sensitivity is that of pairs' counts times its share, rounded up to integers."""
         options = cast("Layered", study.mechanism)
         kept = study.frame.contribution
         relative = 1.0 if kept is None else kept.squared_norm / kept.max_requests**2
 
         def whole(share: float) -> int:
-            return max(1, round(math.sqrt(share) / _GRID))
+            return math.ceil(math.sqrt(share) / _GRID)
 
         end = whole(relative * options.zones_share / 2)
         rounds = options.rounds
@@ -123,7 +123,7 @@ def converse(
     known = estimate(prior, combined(layers), tables)
     for multiplier in asking.multipliers.links if worthwhile else ():
         layers.append((yield from asking.links(known, multiplier)))
-        known = estimate(prior, combined(layers), tables)
+        known = estimate(prior, combined(layers), tables, known)
     return _published(study, known, progress)
 
 
@@ -192,7 +192,7 @@ class _Asking:
         return tables
 
     def _layer(self, members: sparse.csr_array, weights: NDArray[np.int64]) -> Generator[Question, NDArray[np.int64], Layer]:
-        squared_row = int((members.astype(np.int64) @ weights**2).max(initial=1))
+        squared_row = int((members.astype(np.int64).power(2) @ weights**2).max(initial=1))
         sensitivity = sums_of_pairs_sensitivity(
             self.study.promised, self.study.frame.contribution, squared_row=squared_row
         )
