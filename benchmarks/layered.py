@@ -12,7 +12,7 @@ geometric mean over draws. Beside it: the exact counts of the same fleet, and ro
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from networks import arguments, finish, load, say
@@ -21,7 +21,9 @@ import privroute as pr
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline, policies_without_data
 from privroute.mechanism.learn import learn_with_noise
-from privroute.study.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from privroute.study.mechanisms import Mechanism
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "SiouxFalls": {},

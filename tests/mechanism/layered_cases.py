@@ -99,8 +99,8 @@ def neighbours(data: pr.DemandHistory) -> Iterator[pr.DemandHistory]:
         }
         for same in alike.values():
             order = [first, *(int(pair) for pair in np.flatnonzero(same) if pair != first)]
-            full = np.repeat(order, kept.max_per_pair)[: kept.max_requests]
-            yield with_requests(data, [(0, int(pair)) for pair in full])
+            full = [pair for pair in order for _ in range(kept.max_per_pair or 1)][: kept.max_requests]
+            yield with_requests(data, [(0, pair) for pair in full])
 
 
 def spent(asked: Asked, one: pr.DemandHistory, other: pr.DemandHistory) -> list[float]:

@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from privroute.demand.layers import Layer
     from privroute.network.pairs import Pairs
 
-__all__ = ["Estimate", "Tables", "estimate", "gravity_prior", "likeliest_weight", "positive_mean"]
+__all__ = ["Estimate", "Tables", "estimate", "gravity_prior", "likeliest_prior", "likeliest_weight", "positive_mean"]
 
 _USUAL_TRIP = 0.75  # mean minutes of a trip over the mean of all pairs, where nothing is known
 _USUAL_TRIP_SPREAD = 0.2  # its standard deviation, same unit
 _SHORTEST_TRIP, _LONGEST_TRIP = 0.1, 1.1  # its range, same unit
 _LEAST = 1e-6  # of the mean: no pair is without demand in a prior
+_LARGEST_RESIDUAL = 1.0  # standard deviations of what a row can still change
+_EVIDENCE = 3.0  # by which another prior must be more likely, logarithm: what is chosen by luck must not be worse
+_BALANCING_STEPS = 30
 _WEIGHTS = np.geomspace(1e-6, 1.0, 60)
 
 
@@ -41,22 +44,39 @@ class Tables:
     """What was measured whatever the routes are.
 
     origins, destinations, lengths : layers in which each pair is in one row
-    whole : all trips in one row, where that was measured
+    whole : all trips in one row; of infinite scale where that was not measured
     pairs : (pairs,) noisy counts of pairs, where they were measured; pairs_scale : standard deviation of their noise
     """
 
     origins: Layer
     destinations: Layer
     lengths: Layer
-    whole: Layer | None = None
+    whole: Layer
     pairs: NDArray[np.float64] | None = None
     pairs_scale: float = math.inf
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The sums among them."""
+        """The sums that were measured."""
         always = (self.origins, self.destinations, self.lengths)
-        return always if self.whole is None else (*always, self.whole)
+        return (*always, self.whole) if np.isfinite(self.whole.scale).all() else always
+
+    def named(self, name: str) -> Layer:
+        """A layer by its name."""
+        return {"origins": self.origins, "destinations": self.destinations, "lengths": self.lengths}.get(
+            name, self.whole
+        )
+
+    def with_layer(self, name: str, layer: Layer) -> Tables:
+        """The same with another layer of this name."""
+        return replace(self, **{name: layer})  # type: ignore[arg-type]  # a name of a layer
+
+    def with_pairs(self, values: NDArray[np.float64], scale: float) -> Tables:
+        """The same with counts of pairs, together with earlier ones."""
+        if self.pairs is None:
+            return replace(self, pairs=values, pairs_scale=scale)
+        pooled, variance = _pooled((self.pairs, self.pairs_scale**2), (values, scale**2))
+        return replace(self, pairs=pooled, pairs_scale=math.sqrt(variance))
 
     @property
     def total(self) -> tuple[float, float]:
@@ -80,9 +100,14 @@ class Estimate:
     fits: tuple[Fit, ...]
 
     @property
-    def converged(self) -> bool:
-        """Whether the solver reached its tolerance each time."""
-        return all(fit.converged for fit in self.fits)
+    def shortcoming(self) -> str | None:
+        """What of the measurements the estimate could not take up, or None; small residuals are none."""
+        if not all(np.isfinite(fit.counts).all() for fit in self.fits):
+            return "the fit to the noisy sums overflowed; the estimate before it is used"
+        residual = max(fit.residual for fit in self.fits)
+        if residual > _LARGEST_RESIDUAL:
+            return f"the fit to the noisy sums stopped {residual:.2g} standard deviations from its end"
+        return None
 
 
 def gravity_prior(model: GravityModel, pairs: Pairs, tables: Tables) -> NDArray[np.float64]:
@@ -96,9 +121,42 @@ def gravity_prior(model: GravityModel, pairs: Pairs, tables: Tables) -> NDArray[
     return np.asarray(np.maximum(found, _LEAST * total / found.size))
 
 
-def estimate(
-    prior: NDArray[np.float64], layer: Layer, tables: Tables, earlier: Estimate | None = None
-) -> Estimate:
+def likeliest_prior(
+    gravity: NDArray[np.float64], public: NDArray[np.float64], model: GravityModel, tables: Tables
+) -> NDArray[np.float64]:
+    """The gravity model, or a public demand if the noisy data say clearly that it is nearer: (pairs,) > 0.
+
+    public : (pairs,) ≥ 0, any unit. It is tried with the measured total, and with the gravity model's zone totals too
+    """
+    if not public.sum() > 0:
+        return gravity
+    total = float(gravity.sum())
+    scaled = np.maximum(public * (total / public.sum()), _LEAST * total / public.size)
+    balanced = scaled.copy()
+    rows, columns = model.margins(gravity)
+    for _ in range(_BALANCING_STEPS):
+        balanced *= (rows / model.margins(balanced)[0])[model.origin]
+        balanced *= (columns / model.margins(balanced)[1])[model.destination]
+    best, chosen = _likelihood(gravity, tables) + _EVIDENCE, gravity
+    for other in (scaled, balanced):
+        likelihood = _likelihood(other, tables)
+        if np.isfinite(other).all() and likelihood > best:
+            best, chosen = likelihood, other
+    return chosen
+
+
+def _likelihood(prior: NDArray[np.float64], tables: Tables) -> float:
+    """How likely the tables are around a prior, each with the spread that suits it best."""
+    found = 0.0
+    for layer in tables.layers:
+        expected = layer.sums(prior)
+        found += likeliest_weight(layer.values, expected, layer.scale**2 + expected, expected)[0]
+    if tables.pairs is not None:
+        found += likeliest_weight(tables.pairs, prior, np.full(prior.size, tables.pairs_scale**2), prior)[0]
+    return found
+
+
+def estimate(prior: NDArray[np.float64], layer: Layer, tables: Tables, earlier: Estimate | None = None) -> Estimate:
     """Sums first, then pairs.
 
     prior : (pairs,) g > 0; layer : all sums
@@ -109,14 +167,16 @@ def estimate(
     chance = replace(layer, scale=np.sqrt(layer.scale**2 + layer.sums(prior)))
     weight = likeliest_weight(chance.values, chance.sums(prior), chance.scale**2, chance.sums(prior))[1]
     # half of the pull is linear: entropy alone lets a few rows with luck multiply their pairs
-    first = maximum_entropy(prior, weight / 2, prior, np.sqrt(2 * prior / weight), chance, start=start[0])
+    first = maximum_entropy(
+        prior, np.full(prior.size, weight / 2), prior, np.sqrt(2 * prior / weight), chance, start=start[0]
+    )
     known = first.counts if np.isfinite(first.counts).all() else prior
     if tables.pairs is None:
         return Estimate(prior, known, (first,))
     scale = np.full(prior.size, tables.pairs_scale)
     pull = likeliest_weight(tables.pairs, known, scale**2, known)[1]
     # pairs and sums count the same trips: here the chance of the days is no error of the sums
-    second = maximum_entropy(known, pull, tables.pairs, scale, layer, start=start[1])
+    second = maximum_entropy(known, np.full(prior.size, pull), tables.pairs, scale, layer, start=start[1])
     counts = second.counts if np.isfinite(second.counts).all() else known
     return Estimate(prior, counts, (first, second))
 
@@ -158,7 +218,7 @@ def _zones(
         (receiving, model.destination, tables.destinations),
     ):
         number = np.bincount(cell)
-        measured = [(layer.values, layer.scale**2)]
+        measured: list[tuple[Any, Any]] = [(layer.values, layer.scale**2)]
         if tables.pairs is not None:
             measured.append((np.bincount(cell, tables.pairs), number * tables.pairs_scale**2))
         values, variance = _pooled(*measured)
@@ -188,7 +248,7 @@ def _mean_minutes(model: GravityModel, tables: Tables, total: float) -> float:
     value, variance = _pooled(*measured)
     usual = (_USUAL_TRIP_SPREAD * mean) ** 2
     found = _USUAL_TRIP * mean + value / total * usual / max(usual + variance / total**2, 1e-300)
-    return min(max(found, _SHORTEST_TRIP * mean), _LONGEST_TRIP * mean)
+    return float(min(max(found, _SHORTEST_TRIP * mean), _LONGEST_TRIP * mean))
 
 
 def _pooled(*measured: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -1,8 +1,8 @@
 """The demand nearest to a prior, in the sense of entropy, that agrees with measured sums and counts.
 
-    minimise  λ Σ_w (d_w log(d_w / g_w) − d_w + g_w)  +  ½ Σ_w ((d_w − y_w) / τ_w)²  +  ½ Σ_i ((Bᵀd − z)_i / s_i)²
+    minimise  Σ_w λ_w (d_w log(d_w / g_w) − d_w + g_w)  +  ½ Σ_w ((d_w − y_w) / τ_w)²  +  ½ Σ_i ((Bᵀd − z)_i / s_i)²
 
-    g > 0 the prior, λ > 0 how much it weighs; y, τ counts of pairs and their deviations; B, z, s a layer of sums
+    g > 0 the prior, λ > 0 its weight; y, τ counts of pairs and their deviations; B, z, s a layer of sums
 
 It is strictly convex with d > 0. The dual has one variable u_i for each row: with q = B u a pair solves its own scalar
 equation, λ log(d/g) + (d − y)/τ² + q = 0, whose solution is d = λτ² ω(log(g/λτ²) + (y/τ² − q)/λ), ω Wright's function.
@@ -47,7 +47,7 @@ class Fit:
 
 def maximum_entropy(
     prior: NDArray[np.float64],
-    weight: float,
+    weight: NDArray[np.float64],
     counts: NDArray[np.float64],
     deviation: NDArray[np.float64],
     layer: Layer,
@@ -58,7 +58,7 @@ def maximum_entropy(
 ) -> Fit:
     """Solve the problem above.
 
-    prior : (pairs,) g > 0; weight : λ; counts, deviation : (pairs,) y and τ; layer : B, z, s
+    prior, weight : (pairs,) g > 0 and λ > 0; counts, deviation : (pairs,) y and τ; layer : B, z, s
     start : multipliers of a fit to the first of these rows, from which to start; tolerance : on the residual
     """
     rigid = weight * deviation**2
@@ -74,10 +74,10 @@ def maximum_entropy(
     def dual(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         multipliers = scaled / scale
         found = of(multipliers)
-        value = weight * np.sum(found * np.log(found / prior) - found + prior)
-        value += 0.5 * np.sum((found / deviation) * ((found - 2 * counts) / deviation))
-        value += multipliers @ (layer.sums(found) - layer.values) - 0.5 * np.sum(variance * multipliers**2)
-        return -float(value), (layer.values + variance * multipliers - layer.sums(found)) / scale
+        value = float(np.sum(weight * (found * np.log(found / prior) - found + prior)))
+        value += 0.5 * float(np.sum((found / deviation) * ((found - 2 * counts) / deviation)))
+        value += float(multipliers @ (layer.sums(found) - layer.values) - 0.5 * np.sum(variance * multipliers**2))
+        return -value, (layer.values + variance * multipliers - layer.sums(found)) / scale
 
     first = np.zeros(layer.values.size)
     if start is not None:

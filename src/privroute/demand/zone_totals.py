@@ -99,5 +99,7 @@ class _Likelihood:
         likelihood -= 0.5 * _SLOPE_PRECISION * slope**2
         likelihood -= 0.5 * np.sum(((at[:2] - np.log(_USUAL_VARIANCE)) / _VARIANCE_SPREAD) ** 2)
         likelihood -= 0.5 * (at[2] - _USUAL_CORRELATION) ** 2
-        means = np.stack([slope * x + out * score_out + both * score_back, slope * x + both * score_out + back * score_back])
+        means = np.stack(
+            [slope * x + out * score_out + both * score_back, slope * x + both * score_out + back * score_back]
+        )
         return -float(likelihood), means

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
     from privroute.study.guarantee import Guarantee
 
-__all__ = ["sums_of_pairs_sensitivity", "summed_counts_sensitivity"]
+__all__ = ["summed_counts_sensitivity", "sums_of_pairs_sensitivity"]
 
 
 def summed_counts_sensitivity(

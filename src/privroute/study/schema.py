@@ -312,8 +312,9 @@ KEYS: dict[str, Key] = {
             "mechanism",
             "name",
             _choice(*MECHANISMS),
-            "Add noise to the sum over the days (counts), to every day (daily), to the best routes (minimiser), to the "
-            "paper's gradient descent (sgd), or nowhere (none, NOT PRIVATE).",
+            "Add noise to the sum over the days (counts), to sums by zone and link (layered, default for many pairs), "
+            "to every day (daily), to the best routes (minimiser), to the paper's gradient descent (sgd), or nowhere "
+            "(none, NOT PRIVATE).",
             ("mechanism",),
             flag="--mechanism",
             default="counts",
