@@ -198,3 +198,12 @@ def test_counts_at_the_cap_move_by_at_most_one_request() -> None:
     less = most.counts.copy()
     less[0, 0] -= 1
     assert sum(spent(asked, pr.DemandHistory.of(data.frame, less), most)) / promise.integer_scale**2 <= 2 * promise.rho
+
+
+@pytest.mark.parametrize("kept", [pr.Contribution("user", 2**20, 1), pr.Contribution("user", 1000, 1)])
+def test_large_bounds_on_users_leave_questions_within_the_promise(kept: pr.Contribution) -> None:
+    for mean in LEVELS:
+        data = history(mean, contribution=kept)
+        promise, asked, _ = held(study(data), data)
+        for (question, _), promised in zip(asked, promise.questions, strict=True):
+            assert 0 < question.sensitivity <= promised

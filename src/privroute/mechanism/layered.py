@@ -83,7 +83,11 @@ class _Multipliers:
             return math.ceil(math.sqrt(share) / _GRID)
 
         end, lengths = whole(relative * options.zones_share / 4), whole(relative * options.lengths_share / 2)
-        pairs = whole((options.zones_share + options.lengths_share) / 2), whole(options.pairs_share)
+        least = math.ceil(1.0 / math.sqrt(relative))  # so that sums can be asked for in their place
+        pairs = (
+            max(whole((options.zones_share + options.lengths_share) / 2), least),
+            max(whole(options.pairs_share), least),
+        )
         links = (whole(relative * options.links_share / max(options.rounds, 1)),) * options.rounds
         largest = LARGEST_VALUE // (max(1, len(study.pairs)) * max(end, lengths, *pairs, *links))
         return cls((end, end, lengths), pairs, links, kept, largest)
@@ -111,6 +115,8 @@ def converse(
     study: Study, promise: Promise, progress: Progress | None
 ) -> Generator[Question, NDArray[np.int64], Published]:
     """Ask for tables, then round by round for link loads, and publish the optimum of what is known in the end."""
+    if not len(study.pairs):
+        return _published(study, Estimate(np.zeros(0), np.zeros(0), ()), progress)
     asking = _Asking(study, promise)
     multipliers = asking.multipliers
     tables = yield from asking.tables()
@@ -186,8 +192,10 @@ class _Asking:
         self, tables: Tables, squared_row: int, shares: dict[str, float]
     ) -> Generator[Question, NDArray[np.int64], Tables]:
         """Tables once more, by name, in one question in which a pair weighs at most this much."""
-        weight = {name: max(1, math.isqrt(int(share * squared_row))) for name, share in shares.items()}
-        repeated = {name: tables.named(name) for name in shares}
+        weight = {name: math.isqrt(int(share * squared_row)) for name, share in shares.items()}
+        if not all(weight.values()):  # bounds on users so large that there is nothing to share out
+            weight = {max(shares, key=lambda name: shares[name]): math.isqrt(squared_row)}
+        repeated = {name: tables.named(name) for name in weight}
         members = combined(list(repeated.values())).members
         rows = [layer.values.size for layer in repeated.values()]
         found = yield from self._layer(members, np.repeat(list(weight.values()), rows))
