@@ -82,7 +82,7 @@ def plan(
         usual = _gravity(roads, zone_sizes, trips_per_hour, source.on_unreachable)
     if usual is None:
         raise InputError("a plan needs a public demand: pass --prior, or --zone-sizes with --trips-per-hour")
-    mechanism = settings.mechanism(usual if settings.get("mechanism.name") == "sgd" else None)
+    mechanism = settings.chosen_mechanism(usual if settings.get("mechanism.name") == "sgd" else None)
     with bar() as progress:
         found = make_plan(
             roads,
@@ -135,6 +135,7 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
         f"{found.days:,} days of {found.period_min:g} minutes, about {found.expected_trips:,.0f} trips in the data "
         "according to the public prior. All data are simulated from the prior; no trip was read."
     )
+    blank = () if found.other_mechanism is None else ("",)
     table(
         f"Expected travel time above the optimum: {found.mechanism}, delta {found.delta:g}",
         [
@@ -143,6 +144,7 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
             "median",
             "lowest",
             "highest",
+            *([] if found.other_mechanism is None else [f"median of\n{found.other_mechanism}"]),
         ],
         [
             *(
@@ -152,8 +154,9 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
                     percent(row.median),
                     percent(row.low),
                     percent(row.high),
+                    *(percent(other.median) for other in found.other_rows[position : position + 1]),
                 )
-                for row in found.rows
+                for position, row in enumerate(found.rows)
             ),
             (
                 "no noise, NOT PRIVATE",
@@ -161,8 +164,9 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
                 percent(found.without_noise_median),
                 percent(min(found.without_noise)),
                 percent(max(found.without_noise)),
+                *blank,
             ),
-            *((f"no data: {row.name}", "-", percent(row.percent), "", "") for row in found.without_data),
+            *((f"no data: {row.name}", "-", percent(row.percent), "", "", *blank) for row in found.without_data),
         ],
     )
     if found.caveat is not None:

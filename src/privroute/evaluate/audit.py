@@ -193,7 +193,9 @@ def _best_threshold(
 
 
 def _statistic(release: Release) -> float:
-    """What an adversary looks at: the released count of the rare pair, or else how short its routes are."""
+    """What an adversary looks at: the released count or demand of the rare pair, or else how short its routes are."""
     if release.noisy_counts is not None:
         return float(release.noisy_counts[0])
+    if release.demand is not None:
+        return float(release.demand.rate_per_min[0])
     return -float(release.policy.expected(release.network.free_flow_min)[0])

@@ -26,7 +26,7 @@ from privroute.progress import check_progress, tell
 from privroute.study.calendar import Calendar
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, delta_caveat
-from privroute.study.mechanisms import Unprotected, as_mechanism
+from privroute.study.mechanisms import Counts, Layered, Unprotected, as_mechanism, default_mechanism
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
@@ -72,12 +72,24 @@ class PlanRow:
         """The unluckiest draw."""
         return max(self.percent)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "epsilon": self.epsilon,
+            "noise_scale": self.noise_scale,
+            "median_percent": self.median,
+            "low_percent": self.low,
+            "high_percent": self.high,
+            "percent": list(self.percent),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Expected suboptimality for a range of epsilon, beside what needs no data.
 
     rows : one per epsilon, rising
+    other_mechanism, other_rows : the same days with the mechanism that is not the default, where none was named
     without_noise : the same days learned from without protection, one value per draw: the chance of the days
     without_data : what needs no trip at all
     expected_trips : trips in the data over all days, by the prior
@@ -95,6 +107,8 @@ class Plan:
     rows: tuple[PlanRow, ...]
     without_noise: tuple[float, ...]
     without_data: tuple[Comparison, ...]
+    other_mechanism: str | None = None
+    other_rows: tuple[PlanRow, ...] = ()
 
     @property
     def caveat(self) -> str | None:
@@ -128,17 +142,9 @@ class Plan:
             "seed": self.seed,
             "expected_trips": self.expected_trips,
             "optimum_vehicle_minutes_per_minute": self.optimum_minutes,
-            "rows": [
-                {
-                    "epsilon": row.epsilon,
-                    "noise_scale": row.noise_scale,
-                    "median_percent": row.median,
-                    "low_percent": row.low,
-                    "high_percent": row.high,
-                    "percent": list(row.percent),
-                }
-                for row in self.rows
-            ],
+            "rows": [row.as_dict() for row in self.rows],
+            "other_mechanism": self.other_mechanism,
+            "other_rows": [row.as_dict() for row in self.other_rows],
             "without_noise_percent": list(self.without_noise),
             "without_data_percent": {row.name: row.percent for row in self.without_data},
         }
@@ -154,7 +160,7 @@ def plan(
     delta: float = 1e-6,
     contribution: Contribution | None = None,
     epsilons: Sequence[float] = DEFAULT_EPSILONS,
-    mechanism: str | Mechanism = "counts",
+    mechanism: str | Mechanism | None = None,
     draws: int = 5,
     seed: int = 1,
     prior_is_gravity: bool = False,
@@ -164,6 +170,7 @@ def plan(
 
     prior : public demand, the whole traffic
     days, period_min, expansion : the public frame of the data to come
+    mechanism : None plans with the default of these pairs and bounds, and also with the other of counts and layered
     contribution : the bounds on users, for a guarantee about users or users' days. The noise is that of these bounds;
         trips that they would leave out are not simulated
     draws : simulated histories, each with its own noise; the same for every epsilon, so that rows can be compared
@@ -171,7 +178,9 @@ def plan(
     progress : called with the share of the policies that are learned
     """
     check_progress(progress)
-    chosen = as_mechanism(mechanism)
+    usual = default_mechanism(len(prior.pairs), contribution)
+    chosen = usual if mechanism is None else as_mechanism(mechanism)
+    other = None if mechanism is not None else Layered() if isinstance(usual, Counts) else Counts()
     if isinstance(chosen, Unprotected):
         raise InputError('mechanism "none" needs no plan: it has no epsilon')
     unit = "request" if contribution is None else contribution.unit
@@ -181,16 +190,16 @@ def plan(
     _check(prior, days, draws, seed)
     traffic = Demand(prior.pairs, prior.rate_per_min, expansion=expansion)
     frame = Frame(prior.pairs, Calendar.of_days(days, check_period_of_day(period_min)), traffic.expansion, contribution)
-    scales = [_scale(network, frame, guarantee, chosen) for guarantee in guarantees]
+    compared: list[Mechanism] = [chosen] if other is None else [chosen, other]
+    scales = [[_scale(network, frame, guarantee, one) for guarantee in guarantees] for one in compared]
     baseline = Baseline.of(network, prior)
-    columns: list[list[float]] = [[] for _ in guarantees]
+    columns: list[list[list[float]]] = [[[] for _ in guarantees] for _ in compared]
     unprotected: list[float] = []
-    total = draws * (len(guarantees) + 1)
+    total = draws * (len(guarantees) * len(compared) + 1)
     done = 0
 
-    def learned(history: DemandHistory, guarantee: Guarantee | None, noise_seed: int) -> float:
+    def learned(history: DemandHistory, guarantee: Guarantee | None, used: Mechanism, noise_seed: int) -> float:
         nonlocal done
-        used = Unprotected() if guarantee is None else chosen
         release = learn_with_noise(network, history, guarantee, used, SeededNoise(noise_seed))
         done += 1
         tell(progress, "Learning from simulated days", done / total)
@@ -200,9 +209,17 @@ def plan(
         simulated = simulate_days(traffic, days=days, period_min=period_min, seed=days_seed)
         bounded = replace(simulated.frame, contribution=contribution)
         history = DemandHistory.of(bounded, simulated.counts, simulated=True)
-        unprotected.append(learned(history, None, noise_seed))
-        for column, guarantee in zip(columns, guarantees, strict=True):
-            column.append(learned(history, guarantee, noise_seed))
+        unprotected.append(learned(history, None, Unprotected(), noise_seed))
+        for one, of_one in zip(compared, columns, strict=True):
+            for column, guarantee in zip(of_one, guarantees, strict=True):
+                column.append(learned(history, guarantee, one, noise_seed))
+    rows = [
+        tuple(
+            PlanRow(guarantee.epsilon, scale, tuple(column))
+            for guarantee, scale, column in zip(guarantees, of_scales, of_one, strict=True)
+        )
+        for of_scales, of_one in zip(scales, columns, strict=True)
+    ]
     return Plan(
         mechanism=chosen.name,
         delta=delta,
@@ -212,16 +229,15 @@ def plan(
         seed=seed,
         expected_trips=float(traffic.observed_per_min.sum()) * period_min * days,
         optimum_minutes=baseline.minutes,
-        rows=tuple(
-            PlanRow(guarantee.epsilon, scale, tuple(column))
-            for guarantee, scale, column in zip(guarantees, scales, columns, strict=True)
-        ),
+        rows=rows[0],
         without_noise=tuple(unprotected),
         without_data=tuple(
             Comparison(name, baseline.percent(policy))
             for name, policy in policies_without_data(network, prior).items()
             if not (prior_is_gravity and "gravity" in name)
         ),
+        other_mechanism=None if other is None else other.name,
+        other_rows=() if other is None else rows[1],
     )
 
 

@@ -24,7 +24,7 @@ from privroute.progress import check_progress, each_told
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.release import Release
 from privroute.study.guarantee import Guarantee, delta_caveat
-from privroute.study.mechanisms import Daily, as_mechanism
+from privroute.study.mechanisms import Daily
 from privroute.study.study import Study
 from privroute.threads import available_threads
 
@@ -57,8 +57,9 @@ def learn(
 
     network : a network, or a study, which also sets the guarantee and the mechanism
     guarantee : required by every mechanism except "none"
-    mechanism : "counts" (default), "daily", or "none" (not private), or an object with options: privroute.Counts(...),
-        privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
+    mechanism : "counts", "layered", "daily", or "none" (not private), or an object with options: privroute.Counts(...),
+        privroute.Layered(...), privroute.Daily(...), privroute.Minimiser(alpha=...),
+        privroute.Sgd(public_demand=..., alpha=...). Default: layered from 1,000 pairs on, counts below
 
     ledger : the account of the data set; the release is charged to it before its noise is drawn, or rejected
     progress : called with the phase and the share done. In the private phase that is k of a public K; afterwards it
@@ -93,18 +94,18 @@ def learn_with_noise(
     check_type(history, DemandHistory, "history", HistoryError)  # a subclass could compute its frame from trips
     study = network
     if not isinstance(study, Study):
-        study = _study(study, history, guarantee, "counts" if mechanism is None else mechanism)
+        study = _study(study, history, guarantee, mechanism)
     elif guarantee is not None or mechanism is not None:
         raise GuaranteeError(f"a study has its own; omit {arg('guarantee')} and {arg('mechanism')}")
     return Announcement(study, noise, ledger).release(history, progress=progress)
 
 
-def _study(network: object, history: DemandHistory, guarantee: object, mechanism: str | Mechanism) -> Study:
+def _study(network: object, history: DemandHistory, guarantee: object, mechanism: str | Mechanism | None) -> Study:
     if not isinstance(network, Network):
         raise DemandError(f"network is a {type(network).__name__}; pass privroute.Network or privroute.Study")
     if guarantee is not None and not isinstance(guarantee, Guarantee):
         raise GuaranteeError(f"guarantee is a {type(guarantee).__name__}; pass privroute.Guarantee")
-    return Study(network, history.frame, guarantee, as_mechanism(mechanism))
+    return Study(network, history.frame, guarantee, mechanism)  # type: ignore[arg-type]  # a name, or None: the rule
 
 
 @dataclass(frozen=True, slots=True, eq=False)

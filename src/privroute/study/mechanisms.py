@@ -15,16 +15,20 @@ from privroute.network.pairs import Pairs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from privroute.study.contribution import Contribution
+
 __all__ = [
     "MECHANISMS",
     "Counts",
     "Daily",
+    "Layered",
     "Mechanism",
     "Minimiser",
     "Sgd",
     "Unprotected",
     "as_mechanism",
     "check_public_options",
+    "default_mechanism",
     "noise_is_on_flows",
     "public_options",
 ]
@@ -72,7 +76,8 @@ _TILT_HELP = (
 )
 _TOLERANCE_HELP = "Largest certified ℓ2 error of the computation before the noise; it is part of the sensitivity."
 _PUBLIC_DEMAND_HELP = (
-    "File of a public demand per hour (.tntp, .csv, .omx), or sioux-falls: bounds the traffic of a day."
+    "File of a public demand per hour (.tntp, .csv, .omx), or sioux-falls: bounds the traffic of a day (sgd), or may "
+    "serve as a first guess (layered)."
 )
 _CEILING_HELP = "Cap the marginal cost of a link at this multiple of its free-flow time. Default: 8."
 
@@ -132,6 +137,68 @@ class Daily:
         _gap(self.gap)
         _whole("bins", self.bins, 1)
         _whole("smallest_bin", self.smallest_bin, 1)
+
+
+_SHARES_SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """Count zone totals, trips by length, pairs, and trips on links chosen by what is known so far; then solve.
+
+    Fewer and better aimed numbers than `Counts` at the same guarantee: the better choice where data are few. All
+    shares of the privacy budget are public and add up to 1:
+
+    pairs_share, zones_share, lengths_share, links_share : for the counts of pairs, for what zones send and receive
+        (half each), for trips in bins of free-flow time, and for the loads of links in all rounds (equal parts)
+    length_bins : number of bins of free-flow time
+    rounds : how often link loads are measured, each time on the routes of what is known by then; 0 with links_share 0
+    links_per_trip : a trip is counted on at most this many links in a round
+    public_demand : a demand that is public, e.g. of an old survey; used where the noisy data say that it is nearer to
+        the truth than a gravity model. Only its proportions matter
+    gap : relative gap of the optimum
+
+    Half of the shares for zones and lengths is asked first. By these answers the other half is spent on the same tables
+    or, where trips abound, on pairs; where trips are very few, all that is left is spent on zones and the total.
+    """
+
+    name: ClassVar[str] = "layered"
+    module: ClassVar[str] = "layered"
+    on_flows: ClassVar[bool] = False
+
+    pairs_share: float = _option(0.4, "Share of the privacy budget for the counts of pairs.")
+    zones_share: float = _option(0.24, "Share of the privacy budget for the totals of zones, half for each end.")
+    lengths_share: float = _option(0.06, "Share of the privacy budget for trips by length.")
+    links_share: float = _option(0.3, "Share of the privacy budget for the loads of links, all rounds together.")
+    length_bins: int = _option(12, "Number of bins of free-flow time in which trips are counted.")
+    rounds: int = _option(2, "Number of rounds in which the loads of links are measured.")
+    links_per_trip: int = _option(12, "Count a trip on at most this many links in each round.")
+    public_demand: Demand | None = _option(None, _PUBLIC_DEMAND_HELP)  # noqa: RUF009 - a field
+    gap: float = _option(1e-8, _GAP_HELP)
+
+    def __post_init__(self) -> None:
+        _gap(self.gap)
+        for name in ("pairs_share", "zones_share", "lengths_share"):
+            _number(name, getattr(self, name), below=1.0)
+        _number("links_share", self.links_share, least=0.0, below=1.0)
+        _whole("length_bins", self.length_bins, 1)
+        _whole("rounds", self.rounds, 0)
+        _whole("links_per_trip", self.links_per_trip, 1)
+        if self.public_demand is not None and not isinstance(self.public_demand, Demand):
+            raise GuaranteeError(
+                f"{named('public_demand')} is a {type(self.public_demand).__name__}; pass privroute.Demand"
+            )
+        whole = self.pairs_share + self.zones_share + self.lengths_share + self.links_share
+        if not abs(whole - 1.0) <= _SHARES_SUM_TOLERANCE:
+            raise GuaranteeError(
+                f"{named('pairs_share')}, {named('zones_share')}, {named('lengths_share')} and {named('links_share')} "
+                f"sum to {whole:.10g}; shares of one privacy budget sum to 1"
+            )
+        if (self.rounds == 0) != (self.links_share == 0):
+            raise GuaranteeError(
+                f"{named('links_share')} is {self.links_share:g} with {arg('rounds', str(self.rounds))}; link loads "
+                "need both a share and a round, or neither"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,15 +330,30 @@ class Sgd:
                 _number(name, getattr(self, name))
 
 
-Mechanism = Counts | Daily | Minimiser | Sgd | Unprotected
+Mechanism = Counts | Daily | Layered | Minimiser | Sgd | Unprotected
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "counts": Counts,
     "daily": Daily,
+    "layered": Layered,
     "minimiser": Minimiser,
     "none": Unprotected,
     "sgd": Sgd,
 }
+
+
+MANY_PAIRS = 1000
+
+
+def default_mechanism(pairs: int, contribution: Contribution | None) -> Mechanism:
+    """`Layered` where noise on every pair would be badly aimed, else `Counts`: a rule on public numbers alone.
+
+    Layered is measured to be better the more pairs there are (docs/layered.md); with few it gains little. For users its
+    sums have sensitivity k where pairs have √(k k_p), so it needs k_p to be at least half of k.
+    """
+    kept = contribution
+    cheap = kept is None or 2 * kept.squared_norm >= kept.max_requests**2
+    return Layered() if pairs >= MANY_PAIRS and cheap else Counts()
 
 
 def noise_is_on_flows(name: str) -> bool:
@@ -300,7 +382,7 @@ def check_public_options(name: object, options: Mapping[str, Any]) -> None:
     public = given.pop("public_demand", None)
     if public is not None and not (isinstance(public, str) and public.startswith("sha256 ")):
         raise GuaranteeError("public_demand is not named by its digest")
-    if kind is Sgd:  # of the demand only the digest is there; one without traffic stands for it
+    if kind in (Layered, Sgd):  # of the demand only the digest is there; one without traffic stands for it
         given["public_demand"] = None if public is None else Demand(Pairs([0], [1]), [0.0])
     kind(**given)
 

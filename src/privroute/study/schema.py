@@ -201,7 +201,7 @@ def _mechanism_keys() -> list[Key]:
             keys.setdefault(item.name, Key("mechanism", item.name, _kind_of(hints[item.name]), text))
     flags = {"half_life_days": "--half-life"}
     examples = {"alpha": 10.0}
-    required = {"alpha": "Required.", "public_demand": 'Required, except with constants = "paper" and beta.'}
+    required = {"alpha": "Required.", "public_demand": 'Required by sgd, except with constants = "paper" and beta.'}
     return [
         Key(
             "mechanism",
@@ -342,8 +342,9 @@ KEYS: dict[str, Key] = {
             "mechanism",
             "name",
             _choice(*MECHANISMS),
-            "Add noise to the sum over the days (counts), to every day (daily), to the best routes (minimiser), to the "
-            "paper's gradient descent (sgd), or nowhere (none, NOT PRIVATE).",
+            "Add noise to the sum over the days (counts), to sums by zone and link (layered, default for many pairs), "
+            "to every day (daily), to the best routes (minimiser), to the paper's gradient descent (sgd), or nowhere "
+            "(none, NOT PRIVATE).",
             ("mechanism",),
             flag="--mechanism",
             default="counts",

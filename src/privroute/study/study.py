@@ -13,7 +13,7 @@ from privroute.network.network import Network
 from privroute.network.text_files import as_path, write_whole
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, check_unit
-from privroute.study.mechanisms import Counts, Mechanism, Unprotected, as_mechanism, public_options
+from privroute.study.mechanisms import Mechanism, Unprotected, as_mechanism, default_mechanism, public_options
 from privroute.study.schema import KEYS, PATH
 from privroute.study.settings import Settings, spelt_as_key
 from privroute.study.source import BUILT_IN, Source
@@ -38,7 +38,8 @@ class Study:
     network : public; source : the files it is read from, for `save`; None for a network made in memory
     frame : what is public of the data: pairs, calendar, expansion, bounds on users
     guarantee : None only for the mechanism "none", which is not private
-    mechanism : a name, or an object with options such as privroute.Counts(...)
+    mechanism : a name, or an object with options such as privroute.Counts(...). Default: by a public rule on the number
+        of pairs and the bounds on users, `default_mechanism`
     trips : columns and formats of the trip files
 
     Validated once, on construction: paths connect all pairs, and guarantee, bounds and mechanism are consistent.
@@ -48,14 +49,17 @@ class Study:
     network: Network
     frame: Frame
     guarantee: Guarantee | None = None
-    mechanism: Mechanism = field(default_factory=Counts)
+    mechanism: Mechanism = None  # type: ignore[assignment]  # set below
     source: Source | None = None
     trips: TripFormat = field(default_factory=TripFormat)
 
     def __post_init__(self) -> None:
         check_type(self.network, Network, "network", DemandError)
         check_type(self.frame, Frame, "frame", DemandError)
-        object.__setattr__(self, "mechanism", as_mechanism(self.mechanism))
+        chosen = (
+            default_mechanism(len(self.pairs), self.frame.contribution) if self.mechanism is None else self.mechanism
+        )
+        object.__setattr__(self, "mechanism", as_mechanism(chosen))
         self.frame.pairs.reachable(self.network)
         chosen = self.mechanism
         if self.guarantee is not None:
@@ -119,8 +123,8 @@ class Study:
             settings.check_mechanism()
         network, _ = source.read()
         frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept)
-        mechanism = settings.mechanism(source.demand(network)) if promised else Unprotected()
-        return cls(network, frame, guarantee, mechanism, source, trips)
+        mechanism = settings.chosen_mechanism(source.demand(network)) if promised else Unprotected()
+        return cls(network, frame, guarantee, mechanism, source, trips)  # type: ignore[arg-type]  # None: the rule chooses
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a commented study file from which `load` makes this study again.
