@@ -7,9 +7,11 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, say, say_json
-from privroute.release.explanation import budget_in_words, explain, odds_factor
+from privroute.release.explanation import budget_in_words, explain, odds_factor, total_in_words
+from privroute.release.quality import NOT_MEASURED
+from privroute.release.signal import Signal
 
-__all__ = ["inspect", "routes_in_words"]
+__all__ = ["inspect", "routes_in_words", "useful_in_words"]
 
 
 def inspect(
@@ -19,7 +21,7 @@ def inspect(
     """Explain what a release protects, how strongly, and what it does not protect."""
     found = pr.load_release(release)
     certificate, words, size = found.certificate, explain(found.certificate), found.policy.summary()
-    network = found.network
+    network, signal = found.network, Signal.of(found)
     if as_json:
         known = certificate.guaranteed and certificate.rho is not None and certificate.delta is not None
         say_json(
@@ -27,6 +29,8 @@ def inspect(
                 "private": certificate.private,
                 "odds_factor": odds_factor(certificate.rho or 0.0, certificate.delta or 0.0) if known else None,
                 "certificate": certificate.as_dict(),
+                "quality": None if found.quality is None else found.quality.as_dict(),
+                "signal": None if signal is None else signal.as_dict(),
                 "words": words.as_dict(),
                 "network": {"nodes": network.nodes, "links": network.links, "zones": int(network.zones.size)},
                 "policy": {"pairs": size.pairs, "paths": size.paths, "most_paths": size.most_paths},
@@ -37,6 +41,9 @@ def inspect(
     line(f"Release {release}", style="bold")
     say(words.verdict, style="bold green" if certificate.private else "bold white on red")
     say(f"For {certificate.calendar}.")
+    heading("How useful it is")
+    for sentence in useful_in_words(found):
+        say(sentence, bullet=True)
     sections = {
         "What is protected": words.protected,
         "From whom": words.from_whom,
@@ -56,6 +63,16 @@ def inspect(
     say(_demand(found), bullet=True)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
     say(f"Budget: {budget_in_words(certificate)}. Created with {versions or 'unknown versions'}.", bullet=True)
+
+
+def useful_in_words(found: pr.Release) -> list[str]:
+    """What was measured of a release, what its noise leaves of its counts, and whose trips its demand is."""
+    signal = Signal.of(found)
+    sentences = list(found.quality.sentences) if found.quality is not None else [NOT_MEASURED]
+    if signal is not None:
+        sentences.append(signal.words)
+    total = total_in_words(found.certificate)
+    return sentences if total is None else [*sentences, total]
 
 
 def _demand(found: pr.Release) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from privroute.errors import FormatError, HistoryError, arg
-from privroute.history.bounding import kept_requests
+from privroute.history.bounding import bounded_total, kept_requests
 from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import NearestZone
 from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
@@ -145,16 +145,24 @@ def read_trips(
     if diagnostics is not None:
         rows.write(diagnostics)
     (report or TripRows.show)(rows)
-    return DemandHistory.of(frame, counts)
+    if rows.pre_bounded and rows.above_bounds:
+        # what the caller asserted is not so: outside the domain of the guarantee (docs/proofs/user.md, Assertion)
+        raise HistoryError(
+            f"{arg('pre_bounded', True)} asserts that the files have at most {arg('max_requests')} requests of each "
+            "user, and they have more; nothing was charged or released. Limit the data set once, before its first "
+            "release, and read the result"
+        )
+    return DemandHistory.of(frame, counts, requests=counted.requests)
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """PRIVATE. Trips of each day of the span and pair that has any."""
+    """PRIVATE. Trips of each day of the span and pair that has any, and of all that count for a measured total."""
 
     day: NDArray[np.int32]
     pair: NDArray[np.int32]
     trips: NDArray[np.int64]
+    requests: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +207,7 @@ class _Scan:
         )
         place = "if(reason = 0, day, -1) AS day, if(reason = 0, pair, -1) AS pair"
         grouped = f"SELECT reason, {place}, sum(trips)::BIGINT AS trips"
+        total = None
         if self.contribution is None:
             answer = self.database.arrays(f"{grouped} FROM ({requests}) GROUP BY ALL")
             above_bounds = 0
@@ -209,13 +218,15 @@ class _Scan:
             dropped = "SELECT reason, day, pair, trips FROM requests WHERE reason > 0"
             answer = self.database.arrays(f"{grouped} FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")
             above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(answer["trips"].sum())
+            if self.contribution.max_for_total is not None:
+                total = int(self.database.rows(bounded_total(usable, self.contribution))[0][0])
         tally = np.bincount(answer["reason"], weights=answer["trips"], minlength=len(_REASONS)).astype(np.int64)
         named = dict(zip(_REASONS, tally.tolist(), strict=True)) | {"above_bounds": above_bounds}
         outside = sum(source.read for source in tables) - sum(named.values())
         malformed = sum(source.malformed for source in tables)
         pre_bounded = self.contribution is not None and self.contribution.pre_bounded
         good = answer["reason"] == 0
-        counted = Counted(answer["day"][good], answer["pair"][good], answer["trips"][good])
+        counted = Counted(answer["day"][good], answer["pair"][good], answer["trips"][good], total)
         return counted, TripRows(**named, malformed=malformed, outside=outside, pre_bounded=pre_bounded)
 
     def _reason(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from privroute.demand.gravity import GravityModel
 from privroute.demand.nonnegative import nonnegative_counts
 from privroute.flows.optimum import solve_optimum
-from privroute.mechanism.interface import Published
+from privroute.mechanism.interface import NoisySums, Published
 from privroute.network.checks import freeze
 from privroute.network.demand import Demand
 
@@ -32,14 +32,23 @@ def publish_counts(
     noisy: NDArray[np.int64] | NDArray[np.float64],
     *,
     scale: float,
-    days: float,
+    weights: NDArray[np.float64],
     progress: Progress | None,
 ) -> Published:
-    """Demand and policy of summed noisy counts, as in `demand_from_counts`."""
+    """Demand and policy of summed noisy counts, as in `demand_from_counts`.
+
+    weights : (days,) of the days in the sum
+    """
     options = cast("Counts | Daily", study.mechanism)
-    demand = demand_from_counts(study.network, study.frame, noisy, options, scale=scale, days=days)
+    demand = demand_from_counts(study.network, study.frame, noisy, options, scale=scale, days=float(weights.sum()))
+    factor = 1.0
+    total = study.frame.total_per_min
+    if total is not None and demand.total_per_min > 0:
+        factor = total / demand.total_per_min
+        demand = demand * factor
     policy = policy_from_counts(study.network, demand, options, progress=progress)
-    return Published(policy, demand, freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None)
+    counts = freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None
+    return Published(policy, demand, counts, NoisySums(noisy.astype(np.float64), scale, weights, factor))
 
 
 def demand_from_counts(
