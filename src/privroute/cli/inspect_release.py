@@ -7,11 +7,11 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, say, say_json
-from privroute.release.explanation import budget_in_words, explain, odds_factor, total_in_words
-from privroute.release.quality import NOT_MEASURED
+from privroute.release.explanation import budget_in_words, explain, odds_factor
 from privroute.release.signal import Signal
+from privroute.release.usefulness import useful_in_words
 
-__all__ = ["inspect", "routes_in_words", "useful_in_words"]
+__all__ = ["inspect", "routes_in_words"]
 
 
 def inspect(
@@ -63,16 +63,6 @@ def inspect(
     say(_demand(found), bullet=True)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
     say(f"Budget: {budget_in_words(certificate)}. Created with {versions or 'unknown versions'}.", bullet=True)
-
-
-def useful_in_words(found: pr.Release) -> list[str]:
-    """What was measured of a release, what its noise leaves of its counts, and whose trips its demand is."""
-    signal = Signal.of(found)
-    sentences = list(found.quality.sentences) if found.quality is not None else [NOT_MEASURED]
-    if signal is not None:
-        sentences.append(signal.words)
-    total = total_in_words(found.certificate)
-    return sentences if total is None else [*sentences, total]
 
 
 def _demand(found: pr.Release) -> str:

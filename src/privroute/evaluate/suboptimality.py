@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privroute.demand.without_data import free_flow_policy, gravity_policy, uniform_policy
-from privroute.flows.optimum import solve_optimum
+from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.policy.travel_time import total_travel_time
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ __all__ = [
     "Comparison",
     "free_flow_policy",
     "gravity_policy",
+    "policies_to_beat",
     "policies_without_data",
     "uniform_policy",
 ]
@@ -57,6 +58,14 @@ class Comparison:
 
     name: str
     percent: float
+
+
+def policies_to_beat(network: Network, demand: Demand) -> dict[str, RoutingPolicy]:
+    """What drivers do without advice, then what needs no trip, by name."""
+    return {
+        "no advice: equilibrium": solve_equilibrium(network, demand).policy,
+        **policies_without_data(network, demand),
+    }
 
 
 def policies_without_data(network: Network, demand: Demand) -> dict[str, RoutingPolicy]:
