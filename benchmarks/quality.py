@@ -111,6 +111,11 @@ def summary(draws: list[Draw]) -> dict[str, float | None]:
     return {
         "draws": len(draws),
         "coverage": statistics.fmean(d.low <= d.true + 1e-7 <= d.high + 2e-7 for d in draws),
+        "coverage_bounded": statistics.fmean(
+            d.low <= d.true + 1e-7 <= d.high + 2e-7 for d in draws if d.high < math.inf
+        )
+        if bounded
+        else None,
         "coverage_of_baselines": sum(d.rows_covered for d in draws) / sum(d.rows for d in draws),
         "true_percent": statistics.median(d.true for d in draws),
         "width_percent": statistics.median(bounded) if bounded else None,
@@ -180,7 +185,7 @@ def main() -> None:
         if not chosen.json:
             _show(name, found)
     total = summary(every)
-    result |= {key: total[key] for key in ("coverage", "wrong_better", "undecided")}
+    result |= {key: total[key] for key in ("coverage", "coverage_bounded", "wrong_better", "undecided")}
     useful = [d for d in every if math.isfinite(d.high)]
     ratios = [summary([d])["cost_ratio"] for d in useful]
     result["cost_ratio"] = statistics.median(ratio for ratio in ratios if ratio is not None)

@@ -41,6 +41,7 @@ _FOR_TOTAL = 0.1  # of the share, where no demand is released and the total is a
 _WEIGHTS = {RELEASED: 0.45, "least": 0.05}  # squared; the other rows share the rest
 _REACH = 3.0  # deviations of the link flows that are within the range of measurement
 _UNKNOWN = (0.3, 0.15)  # where no noisy counts are known: error of the modelled flow, over it and over the capacity
+_KNOWN_TOTAL = 0.3  # relative error of the noisy total up to which the released demand is believed
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)  # quadrature over the expected flows
 _NODE_WEIGHTS /= _NODE_WEIGHTS.sum()
 _NEGLIGIBLE = 0.1  # expected loss over the deviation of the noise
@@ -297,11 +298,14 @@ class _Expected:
         rates = counted.request * counted.noisy
         middle = network.background_per_min + routed(np.maximum(rates, 0.0)) - routed(np.maximum(-rates, 0.0))
         # Σ x² ≤ Σ x for shares of the pairs' trips
-        return cls(
-            network,
-            middle,
-            counted.request * counted.scale * np.sqrt(np.maximum(routed(np.ones(rates.size)), 0.0)),
-        )
+        spread = counted.request * counted.scale * np.sqrt(np.maximum(routed(np.ones(rates.size)), 0.0))
+        total, error = float(counted.noisy.sum()), counted.scale * math.sqrt(rates.size)
+        if error < _KNOWN_TOTAL * total:  # the released demand, which uses more than each count, is a second estimate
+            modelled = policy.link_flow(model)
+            doubt = (_UNKNOWN[0] + error / total) * modelled + _UNKNOWN[1] * network.capacity_per_min
+            weight = doubt**2 / np.maximum(doubt**2 + spread**2, 1e-300)
+            middle, spread = weight * middle + (1 - weight) * modelled, np.sqrt(weight) * spread
+        return cls(network, middle, spread)
 
     @property
     def low(self) -> NDArray[np.float64]:
