@@ -132,6 +132,9 @@ def test_a_dry_run_counts_and_neither_charges_nor_releases(trips: str, tmp_path:
     wrong = run(*right, *PROMISE, "--from", "2025-03-02", "--to", "2025-03-15", *spent)  # the year before
     assert "0 of 6,001 rows counted" in wrong.out
     assert "0 trips counted, 14 of 14 days without any" in wrong.out
+    assert "PRIVATE, do not publish: a typical pair has 0 trips, where the noise is" in wrong.out
+    assert "THE NOISE DROWNS THEM" in wrong.out
+    assert "a typical pair has" not in good.out  # without a guarantee there is no noise to compare with
     assert not ledger.account().charges
     assert not (tmp_path / "out").exists()
     assert MARK not in good.out + good.err + wrong.out + wrong.err
