@@ -144,7 +144,7 @@ def cases(demand: pr.Demand, chosen_days: tuple[int, ...]) -> list[tuple[str, pr
 
 
 def run(
-    name: str, folder: Path, latency: Latency, share: float, repeats: int, days: tuple[int, ...]
+    name: str, folder: Path, latency: Latency, share: float, repeats: int, days: tuple[int, ...], first_seed: int
 ) -> dict[str, list[Draw]]:
     """All draws of a network by case."""
     network, demand = network_of(name, folder, latency)
@@ -153,7 +153,7 @@ def run(
         best = pr.solve_optimum(network, history.mean, gap=1e-9).total_travel_time
         for epsilon in EPSILONS:
             guarantee = pr.Guarantee(epsilon, DELTA, unit)
-            seeds = np.random.SeedSequence([7, len(found)]).generate_state(repeats).tolist()
+            seeds = np.random.SeedSequence([first_seed, len(found)]).generate_state(repeats).tolist()
             found[f"{label}, epsilon {epsilon:g}"] = [
                 draw(network, history, guarantee, share, seed, best) for seed in seeds
             ]
@@ -170,13 +170,14 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.05)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--days", default="50,5")
+    parser.add_argument("--seed", type=int, default=7, help="of the noise")
     chosen = parser.parse_args()
     days = tuple(int(part) for part in chosen.days.split(","))
     result: dict[str, object] = {"share": chosen.share, "latency": chosen.latency}
     every: list[Draw] = []
     for name in chosen.networks.split(","):
         repeats = min(chosen.draws, 2) if name == "ChicagoSketch" else chosen.draws
-        found = run(name, chosen.folder, chosen.latency, chosen.share, repeats, days)
+        found = run(name, chosen.folder, chosen.latency, chosen.share, repeats, days, chosen.seed)
         every += [each for draws in found.values() for each in draws]
         result[name] = {
             "all": summary([each for draws in found.values() for each in draws]),
