@@ -61,9 +61,9 @@ def test_rows_without_data_are_measured_against_the_prior() -> None:
     found = made(draws=1, epsilons=(1.0,))
     baseline = Baseline.of(SCENARIO.network, SCENARIO.demand)
     assert found.optimum_minutes == baseline.minutes
-    assert {row.name.split()[0] for row in found.without_data} == {"gravity", "equal", "fastest"}
+    assert {row.name.split()[0] for row in found.without_data} == {"no", "gravity", "equal", "fastest"}
     alone = made(draws=1, epsilons=(1.0,), prior_is_gravity=True)
-    assert {row.name.split()[0] for row in alone.without_data} == {"equal", "fastest"}
+    assert {row.name.split()[0] for row in alone.without_data} == {"no", "equal", "fastest"}
 
 
 def test_a_fleet_that_sees_a_tenth_has_a_tenth_of_the_trips_and_pays_more() -> None:

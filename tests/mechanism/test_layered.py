@@ -13,7 +13,7 @@ from tests.statistical.rates import EACH
 
 import privroute as pr
 from privroute.demand import layered_estimate
-from privroute.demand.maximum_entropy import Fit
+from privroute.demand.maximum_entropy import Fit, maximum_entropy
 from privroute.errors import DemandError, GuaranteeError
 from privroute.evaluate.audit import epsilon_lower_bound
 from privroute.evaluate.seeded_noise import SeededNoise

@@ -15,11 +15,12 @@ import numpy as np
 
 from privroute.errors import InputError
 from privroute.evaluate.seeded_noise import SeededNoise
-from privroute.evaluate.suboptimality import Baseline, Comparison, policies_without_data
+from privroute.evaluate.suboptimality import Baseline, Comparison, policies_to_beat
 from privroute.history.demand_history import DemandHistory
 from privroute.history.simulate import simulate_days
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.registry import implementation
+from privroute.mechanism.shares import Shares
 from privroute.network.checks import check_period_of_day
 from privroute.network.demand import Demand
 from privroute.progress import check_progress, tell
@@ -27,6 +28,7 @@ from privroute.study.calendar import Calendar
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import Counts, Layered, Unprotected, as_mechanism, default_mechanism
+from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
@@ -91,7 +93,8 @@ class Plan:
     rows : one per epsilon, rising
     other_mechanism, other_rows : the same days with the mechanism that is not the default, where none was named
     without_noise : the same days learned from without protection, one value per draw: the chance of the days
-    without_data : what needs no trip at all
+    without_data : what drivers do without advice, and what needs no trip at all
+    trips_per_pair : root mean square over the pairs of their trips in the data, by the prior
     expected_trips : trips in the data over all days, by the prior
     optimum_minutes : vehicle-minutes per minute of the prior's optimum
     """
@@ -109,6 +112,12 @@ class Plan:
     without_data: tuple[Comparison, ...]
     other_mechanism: str | None = None
     other_rows: tuple[PlanRow, ...] = ()
+    trips_per_pair: float = 0.0
+
+    @property
+    def to_gain(self) -> float:
+        """Percent that a perfect policy could gain over the best that needs no data."""
+        return min((row.percent for row in self.without_data), default=0.0)
 
     @property
     def caveat(self) -> str | None:
@@ -141,6 +150,8 @@ class Plan:
             "draws": len(self.without_noise),
             "seed": self.seed,
             "expected_trips": self.expected_trips,
+            "trips_per_pair": self.trips_per_pair,
+            "to_gain_percent": self.to_gain,
             "optimum_vehicle_minutes_per_minute": self.optimum_minutes,
             "rows": [row.as_dict() for row in self.rows],
             "other_mechanism": self.other_mechanism,
@@ -164,6 +175,7 @@ def plan(
     draws: int = 5,
     seed: int = 1,
     prior_is_gravity: bool = False,
+    quality_share: float = QUALITY_SHARE,
     progress: Progress | None = None,
 ) -> Plan:
     """Simulate what learning would give for each epsilon. Only public data.
@@ -175,6 +187,7 @@ def plan(
         trips that they would leave out are not simulated
     draws : simulated histories, each with its own noise; the same for every epsilon, so that rows can be compared
     prior_is_gravity : the prior is itself a gravity model, so comparing with one says nothing and is left out
+    quality_share : of rho, set apart for measuring how useful the release is; it makes the noise larger
     progress : called with the share of the policies that are learned
     """
     check_progress(progress)
@@ -191,7 +204,10 @@ def plan(
     traffic = Demand(prior.pairs, prior.rate_per_min, expansion=expansion)
     frame = Frame(prior.pairs, Calendar.of_days(days, check_period_of_day(period_min)), traffic.expansion, contribution)
     compared: list[Mechanism] = [chosen] if other is None else [chosen, other]
-    scales = [[_scale(network, frame, guarantee, one) for guarantee in guarantees] for one in compared]
+    scales = [
+        [_scale(Study(network, frame, guarantee, one, quality_share=quality_share)) for guarantee in guarantees]
+        for one in compared
+    ]
     baseline = Baseline.of(network, prior)
     columns: list[list[list[float]]] = [[[] for _ in guarantees] for _ in compared]
     unprotected: list[float] = []
@@ -200,7 +216,10 @@ def plan(
 
     def learned(history: DemandHistory, guarantee: Guarantee | None, used: Mechanism, noise_seed: int) -> float:
         nonlocal done
-        release = learn_with_noise(network, history, guarantee, used, SeededNoise(noise_seed))
+        noise = SeededNoise(noise_seed)
+        release = learn_with_noise(
+            network, history, guarantee, used, noise, quality_share=quality_share, measured=False
+        )
         done += 1
         tell(progress, "Learning from simulated days", done / total)
         return baseline.percent(release.policy)
@@ -208,7 +227,8 @@ def plan(
     for days_seed, noise_seed in np.random.SeedSequence(seed).generate_state(2 * draws).reshape(draws, 2).tolist():
         simulated = simulate_days(traffic, days=days, period_min=period_min, seed=days_seed)
         bounded = replace(simulated.frame, contribution=contribution)
-        history = DemandHistory.of(bounded, simulated.counts, simulated=True)
+        requests = int(simulated.counts.sum()) if contribution is not None and contribution.max_for_total else None
+        history = DemandHistory.of(bounded, simulated.counts, simulated=True, requests=requests)
         unprotected.append(learned(history, None, Unprotected(), noise_seed))
         for one, of_one in zip(compared, columns, strict=True):
             for column, guarantee in zip(of_one, guarantees, strict=True):
@@ -233,19 +253,20 @@ def plan(
         without_noise=tuple(unprotected),
         without_data=tuple(
             Comparison(name, baseline.percent(policy))
-            for name, policy in policies_without_data(network, prior).items()
+            for name, policy in policies_to_beat(network, prior).items()
             if not (prior_is_gravity and "gravity" in name)
         ),
         other_mechanism=None if other is None else other.name,
         other_rows=() if other is None else rows[1],
+        trips_per_pair=float(np.sqrt(np.mean((traffic.observed_per_min * period_min * days) ** 2))),
     )
 
 
-def _scale(network: Network, frame: Frame, guarantee: Guarantee, chosen: Mechanism) -> float:
-    scale = implementation(chosen).promise(Study(network, frame, guarantee, chosen)).scale
+def _scale(study: Study) -> float:
+    scale = Shares.of(study, implementation(study.mechanism).promise(study)).whole.scale
     if scale > _LARGEST_SCALE:
         raise InputError(
-            f"epsilon {guarantee.epsilon:g} needs noise of {scale:,.0f} trips on every count, more than is "
+            f"epsilon {study.promised.epsilon:g} needs noise of {scale:,.0f} trips on every count, more than is "
             "simulated; choose larger ones"
         )
     return scale

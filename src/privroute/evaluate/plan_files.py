@@ -20,7 +20,7 @@ __all__ = ["draw_plan", "write_plan"]
 _FLOOR_PERCENT = 1e-9  # what is not above the optimum is drawn here: a logarithmic axis has no zero
 _COLOUR = "#0072b2"  # blue, vermilion, green and black of Okabe and Ito's palette
 _OTHER_COLOUR = "#cc79a7"
-_LINES = (("#d55e00", "--"), ("#009e73", "-."), ("black", ":"))
+_LINES = (("#56b4e9", (0, (5, 1))), ("#d55e00", "--"), ("#009e73", "-."), ("black", ":"))
 
 
 def write_plan(plan: Plan, folder: str | os.PathLike[str]) -> list[Path]:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from privroute.errors import FormatError, HistoryError, arg
-from privroute.history.bounding import kept_requests
+from privroute.history.bounding import bounded_total, kept_requests
 from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import NearestZone
 from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
@@ -136,18 +136,27 @@ def read_trips(
     if diagnostics is not None:
         rows.write(diagnostics)
     (report or TripRows.show)(rows)
-    return DemandHistory.of(frame, tally.counts)
+    if rows.pre_bounded and rows.above_bounds:
+        # what the caller asserted is not so: outside the domain of the guarantee (docs/proofs/user.md, Assertion)
+        raise HistoryError(
+            f"{arg('pre_bounded', True)} asserts that the files have at most {arg('max_requests')} requests of each "
+            "user, and they have more; nothing was charged or released. Limit the data set once, before its first "
+            "release, and read the result"
+        )
+    return DemandHistory.of(frame, tally.counts, requests=tally.requests)
 
 
 class _Tally:
     """PRIVATE. What the statements say of the rows, summed up.
 
     counts : (days, pairs) trips; reasons : (reasons,) rows that were dropped, by position in _REASONS
+    requests : all that count for a measured total, or None
     """
 
     def __init__(self, frame: Frame) -> None:
         self.counts = np.zeros((frame.days, len(frame.pairs)), dtype=np.int64)
         self.reasons = np.zeros(len(_REASONS), dtype=np.int64)
+        self.requests: int | None = None
         self._row = np.array(frame.calendar.positions())  # of each day of the span; all that occur count
 
     def add(self, reason: NDArray[np.int32], day: Any, pair: Any, trips: Any = 1) -> None:
@@ -213,6 +222,8 @@ class _Scan:
                 **self.database.arrays(f"SELECT *, count(*) AS trips FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")
             )
             above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(tally.reasons.sum())
+            if self.contribution.max_for_total is not None:
+                tally.requests = int(self.database.rows(bounded_total(usable, self.contribution))[0][0])
         named = dict(zip(_REASONS, tally.reasons.tolist(), strict=True)) | {"above_bounds": above_bounds}
         outside = sum(source.read for source in tables) - sum(named.values())
         malformed = sum(source.malformed for source in tables)

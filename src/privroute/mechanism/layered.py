@@ -27,7 +27,8 @@ from privroute.demand.layered_estimate import Estimate, Tables, estimate, gravit
 from privroute.demand.layers import Layer, cells, combined, length_cells
 from privroute.flows.link_loads import counted_links
 from privroute.flows.optimum import solve_optimum
-from privroute.mechanism.interface import Published, Question
+from privroute.mechanism.from_counts import with_known_total
+from privroute.mechanism.interface import NoisySums, Published, Question
 from privroute.mechanism.promise import Promise
 from privroute.network.demand import Demand
 from privroute.privacy.noise import LARGEST_VALUE
@@ -116,7 +117,7 @@ def converse(
 ) -> Generator[Question, NDArray[np.int64], Published]:
     """Ask for tables, then round by round for link loads, and publish the optimum of what is known in the end."""
     if not len(study.pairs):
-        return _published(study, Estimate(np.zeros(0), np.zeros(0), ()), progress)
+        return _published(study, Estimate(np.zeros(0), np.zeros(0), ()), None, progress)
     asking = _Asking(study, promise)
     multipliers = asking.multipliers
     tables = yield from asking.tables()
@@ -141,7 +142,7 @@ def converse(
     for multiplier in multipliers.links if clarity >= _PAIRS else ():
         layers.append((yield from asking.links(known, multiplier)))
         known = estimate(prior, combined(layers), tables, known)
-    return _published(study, known, progress)
+    return _published(study, known, tables, progress)
 
 
 class _Asking:
@@ -227,15 +228,18 @@ def _demand(study: Study, counts: NDArray[np.float64]) -> Demand:
     return Demand.from_observed(study.pairs, counts / (frame.days * frame.period_min), expansion=frame.expansion)
 
 
-def _published(study: Study, known: Estimate, progress: Progress | None) -> Published:
-    """Policy and demand of the estimate."""
+def _published(study: Study, known: Estimate, tables: Tables | None, progress: Progress | None) -> Published:
+    """Policy and demand of the estimate, with the public or measured total where there is one."""
     if known.shortcoming is not None:
         warnings.warn(f"the released demand: {known.shortcoming}", RuntimeWarning, stacklevel=2)
-    demand = _demand(study, known.counts)
+    demand, factor = with_known_total(study, _demand(study, known.counts))
     solution = solve_optimum(study.network, demand, gap=study.mechanism.gap, progress=progress)  # type: ignore[union-attr]  # it has one
     if solution.status != "converged":
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
-    return Published(solution.policy, demand)
+    sums = None
+    if tables is not None and tables.pairs is not None:
+        sums = NoisySums(tables.pairs, tables.pairs_scale, np.ones(study.frame.days), factor)
+    return Published(solution.policy, demand, sums=sums)
 
 
 def _pairs(multiplier: int, cap: int, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:

@@ -30,6 +30,7 @@ from privroute.release.certificate import Certificate
 from privroute.release.files import FORMAT
 from privroute.release.folder import DEMAND, LINKS, MANIFEST, NODES, POLICY, ROUTES
 from privroute.release.policy_file import read_policy
+from privroute.release.quality import Quality
 
 if TYPE_CHECKING:
     import mmap
@@ -98,13 +99,14 @@ _LAYOUTS = {
 
 def read_release(
     folder: str | os.PathLike[str],
-) -> tuple[RoutingPolicy, Certificate, Demand | None, NDArray[np.int64] | None]:
-    """Policy, certificate, demand and noisy counts of a release folder."""
+) -> tuple[RoutingPolicy, Certificate, Demand | None, NDArray[np.int64] | None, Quality | None]:
+    """Policy, certificate, demand, noisy counts and measured quality of a release folder."""
     place = Path(folder)
     manifest = _manifest(place)
     digests = manifest["sha256"]
     try:
         certificate = Certificate.from_dict(manifest["certificate"])
+        quality = _quality(manifest.get("quality"), certificate)
         nodes, links = (_read_table(place, name, digests[name]) for name in (NODES, LINKS))
         network = _network(nodes, links, manifest["network"])
         policy = _read_policy(place, digests, network)
@@ -124,7 +126,7 @@ def read_release(
         ValueError,
     ) as problem:
         raise ReleaseError(f"{place} is not a release that can be read: {problem}") from None
-    return policy, certificate, demand, counts
+    return policy, certificate, demand, counts, quality
 
 
 def _manifest(place: Path) -> dict[str, Any]:
@@ -149,6 +151,16 @@ def _manifest(place: Path) -> dict[str, Any]:
     if not needed <= listed <= needed | {POLICY, ROUTES, DEMAND} or not listed & {POLICY, ROUTES}:
         raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
     return found
+
+
+def _quality(values: object, certificate: Certificate) -> Quality | None:
+    """What was measured, which the certificate must have announced; releases may be without."""
+    if values is None:
+        return None
+    quality = Quality.from_dict(values)
+    if quality.share != certificate.study.get("quality_share", 0.0):
+        raise ReleaseError("the measured quality has another share of rho than the certificate says")
+    return quality
 
 
 def _check_sizes(certificate: Certificate, policy: RoutingPolicy) -> None:

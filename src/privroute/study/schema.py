@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 
 __all__ = ["BY_ARGUMENT", "KEYS", "SECTIONS", "Key", "Kind"]
 
+QUALITY_SHARE = 0.05
+"""Of rho, spent on measuring how useful a release is."""
+
+LARGEST_SHARE = 0.45
+"""Of rho, for each of these two."""
+
+TOTAL_SHARE = 0.02
+"""Of rho, spent on measuring the total where users are bounded and that is asked for."""
+
 SECTIONS = {
     "network": "Road network: a TNTP net file, a GMNS folder, or sioux-falls (built in).",
     "calendar": "Days and hours. Public: never taken from the days found in the data.",
@@ -37,6 +46,7 @@ SECTIONS = {
     "data": "Relation of the data to the traffic.",
     "guarantee": "Strength of the privacy guarantee.",
     "mechanism": "Where noise is added, and options of the mechanism.",
+    "quality": "Measurement of how useful the release is, on the trips, under the same guarantee.",
     "trips": "Columns and formats of trip files.",
 }
 
@@ -316,11 +326,25 @@ KEYS: dict[str, Key] = {
             "Assert that the files were limited like this once, before the first release (budget --kept-requests).",
         ),
         Key(
+            "unit",
+            "max_for_total",
+            WHOLE,
+            "Measure the total of all trips, counting up to this many of each user (and day); the demand is scaled to "
+            "it.",
+        ),
+        Key("unit", "total_share", NUMBER, "Share of rho for that total.", default=TOTAL_SHARE),
+        Key(
             "data",
             "expansion",
             NUMBER,
             "Vehicles on the road per trip in the data: 10 if one in ten is observed.",
             default=1.0,
+        ),
+        Key(
+            "data",
+            "total_vehicles_per_hour",
+            NUMBER,
+            "Public total of vehicles on the road, to which the demand of bounded users is scaled.",
         ),
         Key(
             "guarantee",
@@ -350,6 +374,15 @@ KEYS: dict[str, Key] = {
             default="counts",
         ),
         *_mechanism_keys(),
+        Key(
+            "quality",
+            "share",
+            NUMBER,
+            "Share of rho spent on measuring how useful the release is; 0 measures nothing.",
+            ("quality_share", "share"),
+            flag="--quality-share",
+            default=QUALITY_SHARE,
+        ),
         Key(
             "trips",
             "departure",

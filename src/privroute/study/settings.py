@@ -135,7 +135,13 @@ class Settings:
     def contribution(self) -> Contribution | None:
         """The bounds on users; None where single requests are protected."""
         unit, most, per_pair = (self.get(f"unit.{name}") for name in ("protect", "max_requests", "max_per_pair"))
-        return as_contribution(unit, most, per_pair, pre_bounded=bool(self.get("unit.pre_bounded")))
+        return as_contribution(
+            unit,
+            most,
+            per_pair,
+            pre_bounded=bool(self.get("unit.pre_bounded")),
+            max_for_total=self.get("unit.max_for_total"),
+        )
 
     def trip_format(self) -> TripFormat:
         """Columns and formats of trip files."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privroute.errors import DemandError, FormatError, GuaranteeError, InputError, arg
-from privroute.network.checks import check_type
+from privroute.errors import DemandError, FormatError, GuaranteeError, InputError, arg, named
+from privroute.network.checks import check_type, show
 from privroute.network.network import Network
 from privroute.network.text_files import as_path, write_whole
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, check_unit
 from privroute.study.mechanisms import Mechanism, Unprotected, as_mechanism, default_mechanism, public_options
-from privroute.study.schema import KEYS, PATH
+from privroute.study.schema import KEYS, LARGEST_SHARE, PATH, QUALITY_SHARE, TOTAL_SHARE
 from privroute.study.settings import Settings, spelt_as_key
 from privroute.study.source import BUILT_IN, Source
 from privroute.study.toml_text import as_toml
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Study"]
 
+_SMALLEST_SHARE = 1e-4
+
 
 @dataclass(frozen=True, slots=True)
 class Study:
@@ -41,6 +43,8 @@ class Study:
     mechanism : a name, or an object with options such as privroute.Counts(...). Default: by a public rule on the number
         of pairs and the bounds on users, `default_mechanism`
     trips : columns and formats of the trip files
+    quality_share : of rho, spent on measuring how useful the release is; 0 measures nothing
+    total_share : of rho, spent on measuring the total where bounds on users have max_for_total
 
     Validated once, on construction: paths connect all pairs, and guarantee, bounds and mechanism are consistent.
     Histories and ledgers contain its frame, certificates and plans the study itself.
@@ -52,6 +56,8 @@ class Study:
     mechanism: Mechanism = None  # type: ignore[assignment]  # set below
     source: Source | None = None
     trips: TripFormat = field(default_factory=TripFormat)
+    quality_share: float = QUALITY_SHARE
+    total_share: float = TOTAL_SHARE
 
     def __post_init__(self) -> None:
         check_type(self.network, Network, "network", DemandError)
@@ -62,6 +68,8 @@ class Study:
         object.__setattr__(self, "mechanism", as_mechanism(chosen))
         self.frame.pairs.reachable(self.network)
         chosen = self.mechanism
+        _check_share("quality_share", self.quality_share, least=0.0)
+        _check_share("total_share", self.total_share, least=_SMALLEST_SHARE)
         if self.guarantee is not None:
             check_type(self.guarantee, Guarantee, "guarantee", GuaranteeError)
             check_unit(self.guarantee, self.frame.contribution)
@@ -122,9 +130,11 @@ class Study:
         if promised:
             settings.check_mechanism()
         network, _ = source.read()
-        frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept)
+        total = settings.get("data.total_vehicles_per_hour")
+        frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept, total)
         mechanism = settings.chosen_mechanism(source.demand(network)) if promised else Unprotected()
-        return cls(network, frame, guarantee, mechanism, source, trips)  # type: ignore[arg-type]  # None: the rule chooses
+        shares = settings.get("quality.share"), settings.get("unit.total_share")
+        return cls(network, frame, guarantee, mechanism, source, trips, *shares)  # type: ignore[arg-type]  # None: the rule chooses
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a commented study file from which `load` makes this study again.
@@ -158,8 +168,14 @@ class Study:
         groups: dict[str, dict[str, Any]] = {
             "network": {"source": network.pop("network"), **network, "public_demand": None},
             "calendar": _calendar(self.calendar),
-            "unit": {"protect": self.unit, **({} if kept is None else bounds_as_dict(kept))},
-            "data": {"expansion": self.frame.expansion},
+            "unit": {
+                "protect": self.unit,
+                **({} if kept is None else bounds_as_dict(kept)),
+                **({} if kept is None or kept.max_for_total is None else {"max_for_total": kept.max_for_total}),
+                "total_share": None if self.total_share == TOTAL_SHARE else self.total_share,
+            },
+            "data": {"expansion": self.frame.expansion, "total_vehicles_per_hour": self.frame.total_per_h},
+            "quality": {"share": None if self.quality_share == QUALITY_SHARE else self.quality_share},
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta} if self.guarantee else {},
             "mechanism": {"name": self.mechanism.name, **options, "public_demand": source.public_demand},
             "trips": {item.name: getattr(self.trips, item.name) for item in fields(self.trips)},
@@ -186,6 +202,8 @@ class Study:
             "unit": self.unit,
             "bounds": None if kept is None else bounds_as_dict(kept),
             "expansion": self.frame.expansion,
+            "total": _total(self),
+            "quality_share": self.quality_share if self.guarantee is not None else 0.0,
             "guarantee": None
             if self.guarantee is None
             else {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
@@ -195,6 +213,24 @@ class Study:
     def __repr__(self) -> str:
         promised = "no guarantee" if self.guarantee is None else f"{self.guarantee}"
         return f"Study({self.network}, {self.frame}, {promised}, mechanism {self.mechanism.name})"
+
+
+def _check_share(name: str, share: object, *, least: float) -> None:
+    good = isinstance(share, int | float) and not isinstance(share, bool)
+    if not good or not least <= share <= LARGEST_SHARE:  # type: ignore[operator]
+        raise GuaranteeError(f"{named(name)} is {show(share)}; pass a number from {least:g} to {LARGEST_SHARE:g}")
+
+
+def _total(study: Study) -> dict[str, Any] | None:
+    """Where the total of the demand comes from, where users are bounded; None where all requests are counted."""
+    kept = study.frame.contribution
+    if kept is None:
+        return None
+    if study.frame.total_per_h is not None:
+        return {"source": "public", "vehicles_per_hour": study.frame.total_per_h}
+    if kept.max_for_total is None or study.guarantee is None:
+        return {"source": "kept"}
+    return {"source": "measured", "max_requests": kept.max_for_total, "share": study.total_share}
 
 
 def bounds_as_dict(kept: Contribution) -> dict[str, Any]:
