@@ -1,9 +1,9 @@
 """`layered` against `counts` on days of real trips: bike-share trips in Chicago, as a fleet of 10 % on Chicago Sketch.
 
 Every other day is learned from, the days between judge: percent above the optimum of their mean. A day's trips are
-taken as those of one hour, and roads as a tenth as wide, so that fastest paths lose some 10 %. Station coordinates become the nearest zone; trips within a zone are left out. Needs the
-TNTP files and, in the folder PRIVROUTE_REAL, divvy_trips.parquet (departure, olon, olat, dlon, dlat) and
-ChicagoSketch_node_lonlat.tntp.
+taken as those of one hour, and roads as a tenth as wide, so that fastest paths lose some 10 %. Coordinates of stations
+become the nearest zone; trips within a zone are left out. Needs the TNTP files and, in the folder PRIVROUTE_REAL,
+divvy_trips.parquet (departure, olon, olat, dlon, dlat) and ChicagoSketch_node_lonlat.tntp.
 """
 
 from __future__ import annotations
