@@ -13,7 +13,7 @@ from tests.statistical.rates import EACH
 
 import privroute as pr
 from privroute.demand import layered_estimate
-from privroute.demand.maximum_entropy import Fit
+from privroute.demand.maximum_entropy import Fit, maximum_entropy
 from privroute.errors import DemandError, GuaranteeError
 from privroute.evaluate.audit import epsilon_lower_bound
 from privroute.evaluate.seeded_noise import SeededNoise
@@ -138,10 +138,10 @@ class TestFallback:
         assert np.isfinite(release.demand.rate_per_min).all()
 
     def test_a_fit_that_is_far_from_its_end_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = layered_estimate.maximum_entropy
-        monkeypatch.setattr(
-            layered_estimate, "maximum_entropy", lambda *a, **k: right(*a, **(k | {"max_iterations": 0}))
-        )
+        def stopped(*given: Any, **options: Any) -> Fit:
+            return maximum_entropy(*given, **(options | {"max_iterations": 0}))
+
+        monkeypatch.setattr(layered_estimate, "maximum_entropy", stopped)
         with pytest.warns(RuntimeWarning, match="standard deviations from its end"):
             pr.learn(SCENARIO.network, history(300.0), GUARANTEE, pr.Layered(gap=1e-3))
 
