@@ -106,6 +106,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--latency", choices=("affine", "bpr"), nargs="+", default=("affine", "bpr"))
     parser.add_argument("--unit", choices=tuple(UNITS), nargs="+", default=tuple(UNITS))
+    parser.add_argument("--draws", type=int, help="fewer or more draws of days and noise than usual")
     parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=tuple(NETWORKS))
     options = parser.parse_args()
     result: dict[str, Any] = {}
@@ -118,7 +119,7 @@ def main() -> None:
                 for row, policy in policies_without_data(scenario.network, scenario.demand).items()
             }
             for unit in options.unit:
-                draws = range(1 if options.quick else DRAWS.get(name, USUAL_DRAWS))
+                draws = range(options.draws or (1 if options.quick else DRAWS.get(name, USUAL_DRAWS)))
                 row = summary(losses(scenario, unit, draws))
                 result.setdefault(name, {}).setdefault(latency, {})[unit] = row | {"without_data_percent": without}
                 show(options.json, f"{name}, {latency}, {unit}, {len(draws)} draws", row, without)

@@ -138,10 +138,10 @@ class TestFallback:
         assert np.isfinite(release.demand.rate_per_min).all()
 
     def test_a_fit_that_is_far_from_its_end_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = maximum_entropy
-        monkeypatch.setattr(
-            layered_estimate, "maximum_entropy", lambda *a, **k: right(*a, **(k | {"max_iterations": 0}))
-        )
+        def stopped(*given: Any, **options: Any) -> Fit:
+            return maximum_entropy(*given, **(options | {"max_iterations": 0}))
+
+        monkeypatch.setattr(layered_estimate, "maximum_entropy", stopped)
         with pytest.warns(RuntimeWarning, match="standard deviations from its end"):
             pr.learn(SCENARIO.network, history(300.0), GUARANTEE, pr.Layered(gap=1e-3))
 
@@ -193,7 +193,8 @@ def test_memory_grows_with_the_links_of_paths_and_not_with_pairs_times_links() -
     node = np.arange(side * side).reshape(side, side)
     tail = np.concatenate([node[:, :-1].ravel(), node[:, 1:].ravel(), node[:-1].ravel(), node[1:].ravel()])
     head = np.concatenate([node[:, 1:].ravel(), node[:, :-1].ravel(), node[1:].ravel(), node[:-1].ravel()])
-    network = pr.Network(tail, head, pr.Latency.affine(np.ones(tail.size), 50.0), list(range(side * side)))
+    minutes = np.random.default_rng(2).uniform(1.0, 2.0, tail.size)
+    network = pr.Network(tail, head, pr.Latency.affine(minutes, 50.0), list(range(side * side)))
     origin, destination = np.repeat(node.ravel()[::4][:zones], zones), np.tile(node.ravel()[::4][:zones], zones)
     pairs = pr.Pairs(origin[origin != destination], destination[origin != destination])
     counts = np.random.default_rng(1).poisson(3.0, (1, len(pairs)))

@@ -27,7 +27,7 @@ __all__ = ["CountedLinks", "counted_links"]
 
 _EMPTY = 0.05  # of the capacity: curvature is taken at this flow at least, since the estimate of a quiet link is noise
 _CLIPPED = 0.7  # quantile beyond which curvature counts no more: the estimate of it is noise too
-_ROUTES_GAP = 1e-6
+_ROUTES_GAP, _ROUTES_ITERATIONS = 1e-6, 100  # main paths need no more, and are of use whatever gap was reached
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class CountedLinks:
 
 def counted_links(network: Network, demand: Demand, most: int) -> CountedLinks:
     """Links on which trips of each pair are to be counted, given an estimate of the demand."""
-    solution = solve_optimum(network, demand, gap=_ROUTES_GAP)
+    solution = solve_optimum(network, demand, gap=_ROUTES_GAP, max_iterations=_ROUTES_ITERATIONS)
     start, links = main_paths(solution.policy)
     weight = _weight(network, solution.link_flow)
     pair = np.repeat(np.arange(start.size - 1), np.diff(start))
