@@ -56,9 +56,10 @@ class Phases:
         """Measure one phase; more figures can be added to what is yielded."""
         forget_peak()
         row: dict[str, float] = {}
-        begin = time.perf_counter()
+        begin, busy = time.perf_counter(), time.process_time()
         yield row
         row["seconds"] = time.perf_counter() - begin
+        row["cpu_seconds"] = time.process_time() - busy  # of all threads; what the phase costs on an idle machine
         row["peak_memory_mb"] = peak_mb()
         self.found[name] = row
         say(self.quiet, f"{name}: {', '.join(f'{what} {value:,.2f}' for what, value in row.items())}")

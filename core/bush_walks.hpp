@@ -303,6 +303,27 @@ private:
     std::vector<std::int32_t> choices_;
 };
 
+// Calls visit(probability, number, links in driving order) for at most `limit` routes to the node, the most probable
+// first. The links are gone after the call.
+template <typename Visit>
+void for_each_best(const BushTable& table, BestWalks& walks, Node to, std::size_t limit, std::vector<Link>& links,
+                   Visit&& visit) {
+    walks.run(to, limit, [&](double probability, std::span<const std::int32_t> choices) {
+        std::size_t depth = 0;
+        std::uint64_t number = 0;
+        const auto choose = [&](std::span<const BushTable::Choice> at) {
+            const auto chosen = static_cast<std::size_t>(choices[depth++]);
+            number += at[chosen].before;
+            return chosen;
+        };
+        links.resize(table.length(to, choose));
+        const std::uint64_t found = number;
+        depth = 0;
+        table.write(to, links.data() + links.size(), choose);
+        visit(probability, found, std::span<const Link>(links));
+    });
+}
+
 // At most `limit` routes for every entry of `pairs`, the most probable first: those of entry i are routes
 // first[i] .. first[i + 1].
 struct RoutesOfPairs {
@@ -335,26 +356,18 @@ inline RoutesOfPairs best_routes(const BushesView& policy, std::span<const std::
         BushTable& table = tables[worker];
         table.use(wanted[item]);
         BestWalks walks(table);
+        std::vector<Link> path;
         Chunk& chunk = chunks[item];
         for (const std::int32_t entry : grouped.of(wanted[item])) {
             const Node to = policy.destination[static_cast<std::size_t>(pairs[static_cast<std::size_t>(entry)])];
             const std::size_t first = chunk.probability.size();
-            walks.run(to, limit, [&](double probability, std::span<const std::int32_t> choices) {
-                std::size_t depth = 0;
-                std::uint64_t number = 0;
-                const auto choose = [&](std::span<const BushTable::Choice> at) {
-                    const auto chosen = static_cast<std::size_t>(choices[depth++]);
-                    number += at[chosen].before;
-                    return chosen;
-                };
-                const std::size_t length = table.length(to, choose);
-                chunk.number.push_back(static_cast<std::int64_t>(number));
-                depth = 0;
-                chunk.links.resize(chunk.links.size() + length);
-                table.write(to, chunk.links.data() + chunk.links.size(), choose);
-                chunk.end.push_back(static_cast<std::int64_t>(chunk.links.size()));
-                chunk.probability.push_back(probability);
-            });
+            for_each_best(table, walks, to, limit, path,
+                          [&](double probability, std::uint64_t number, std::span<const Link> links) {
+                              chunk.number.push_back(static_cast<std::int64_t>(number));
+                              chunk.links.insert(chunk.links.end(), links.begin(), links.end());
+                              chunk.end.push_back(static_cast<std::int64_t>(chunk.links.size()));
+                              chunk.probability.push_back(probability);
+                          });
             spots[static_cast<std::size_t>(entry)] = {item, first, chunk.probability.size() - first};
         }
     });
