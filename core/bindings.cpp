@@ -39,5 +39,6 @@ NB_MODULE(_core, module) {
     privroute::bind_assignment(module);
     privroute::bind_policy(module);
     privroute::bind_projection(module);
+    privroute::bind_routes(module);
     privroute::bind_trips(module);
 }
