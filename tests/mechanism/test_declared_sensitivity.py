@@ -118,7 +118,8 @@ def theorem_1(network: pr.Network, options: pr.Sgd, rate: float) -> float:
         steps = [min(1 / (alpha * k), min(1.0, 2 * alpha) / beta) for k in range(1, count + 1)]
     left = [math.prod(1 - later * alpha for later in steps[k + 1 :]) for k in range(count)]
     of_day = [sum(steps[k] * left[k] for k in range(day * r, day * r + r)) for day in range(DAYS)]
-    errors = 2 * sum(math.sqrt(len(public.ends)) * options.tolerance * rest for rest in left)
+    from_start = left[0] * (1 - steps[0] * alpha)
+    errors = 2 * sum(math.sqrt(len(public.ends)) * options.tolerance * rest for rest in (from_start, *left))
     return float(math.sqrt(change) * h * max(of_day) + errors + math.sqrt(public.entries) * GRID)
 
 

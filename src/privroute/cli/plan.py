@@ -82,7 +82,7 @@ def plan(
         usual = _gravity(roads, zone_sizes, trips_per_hour, source.on_unreachable)
     if usual is None:
         raise InputError("a plan needs a public demand: pass --prior, or --zone-sizes with --trips-per-hour")
-    mechanism = settings.mechanism(usual if settings.get("mechanism.name") == "sgd" else None)
+    mechanism = settings.mechanism(usual if noise_is_on_flows(settings.get("mechanism.name")) else None)
     with bar() as progress:
         found = make_plan(
             roads,

@@ -6,7 +6,7 @@ Everything here is a function of the network, the public demand, the frame and t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from privroute.errors import GuaranteeError
 from privroute.flows.optimum import solve_optimum
 from privroute.flows.route_metric import RouteMetric
 from privroute.flows.route_sets import RouteSets
-from privroute.network.demand import Demand
 from privroute.privacy.flow_sensitivity import ceiling_min
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from privroute.network.demand import Demand
     from privroute.network.network import Network
     from privroute.study.frame import Frame
     from privroute.study.mechanisms import Minimiser, Sgd
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PublicRoutes", "public_caps", "public_demand", "public_routes"]
 
 _PRIOR_GAP = 1e-8
+_OPTIONS = ("routes", "detour", "metric", "power", "ceiling", "prior_ceiling", "cap_factor", "cap_trips")
 _KEPT = 2  # route sets of large networks take hundreds of megabytes
 
 
@@ -53,14 +54,20 @@ _made: list[tuple[Network, Frame, Sgd | Minimiser, PublicRoutes]] = []
 
 def public_routes(study: Study) -> PublicRoutes:
     """Return the routes of a study: made once, so that promise, query and publication have the same."""
-    chosen = study.mechanism
+    chosen = cast("Sgd | Minimiser", study.mechanism)  # only these two ask
     for network, frame, options, routes in _made:
-        if network is study.network and options == chosen and frame == study.frame:
+        if network is study.network and _are_alike(options, chosen) and frame == study.frame:
             return routes
-    routes = _routes(study.network, study.frame, chosen)  # type: ignore[arg-type]  # only called by these two
-    _made.append((study.network, study.frame, chosen, routes))  # type: ignore[arg-type]
+    routes = _routes(study.network, study.frame, chosen)
+    _made.append((study.network, study.frame, chosen, routes))
     del _made[:-_KEPT]
     return routes
+
+
+def _are_alike(one: Sgd | Minimiser, other: Sgd | Minimiser) -> bool:
+    """Whether the options that routes are made of are the same."""
+    same = one.public_demand is other.public_demand or one.public_demand == other.public_demand
+    return same and all(getattr(one, name) == getattr(other, name) for name in _OPTIONS)
 
 
 def public_demand(options: Sgd | Minimiser) -> Demand:

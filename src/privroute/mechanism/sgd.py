@@ -20,7 +20,8 @@ from privroute.flows.route_metric import project_on_routes, smallest_route_toler
 from privroute.flows.unit_flows import marginal_costs, step_in_place, unit_flows_of
 from privroute.mechanism.from_routes import perturbed_integers, promise_on_routes, publish
 from privroute.mechanism.public_routes import public_caps, public_demand, public_routes
-from privroute.mechanism.shard import Shard, ShardData
+from privroute.mechanism.shard import Move, ShardData
+from privroute.mechanism.shards import shards_for
 from privroute.mechanism.theory import step_sizes
 from privroute.network.demand import Demand
 from privroute.privacy.flow_sensitivity import SgdBounds, loads_per_unit, rate_of_one_request, sgd_sensitivity
@@ -157,13 +158,19 @@ def last_iterate(study: Study, history: DemandHistory, progress: Progress | None
     per_unit = loads_per_unit(routes.sets.sum_by_link(routes.caps))
     rates = np.minimum(history.counts * (frame.expansion / frame.period_min), routes.caps)
     data = ShardData(routes.sets, routes.metric, rates, start_on_routes(study, routes), per_unit, options.tolerance)
-    shard = Shard(data)
-    for day in each_told(range(frame.days), frame.days, "Learning from the days", progress):
-        for step in steps[day * rounds : (day + 1) * rounds].tolist():
-            flow = network.background_per_min + shard.load(day) / per_unit
-            cost = marginal_costs(network, flow, routes.ceiling)
-            shard.step(day, cost * step / routes.metric.link, 1.0 - step * options.alpha)
-    return shard.flows
+    shards = shards_for(data)
+    try:
+        load = shards.start(0)
+        for day in each_told(range(frame.days), frame.days, "Learning from the days", progress):
+            for number in range(day * rounds, (day + 1) * rounds):
+                step = float(steps[number])
+                cost = marginal_costs(network, network.background_per_min + load / per_unit, routes.ceiling)
+                following = (number + 1) // rounds
+                ahead = following if following < frame.days else None
+                load = shards.advance(Move(day, cost * step / routes.metric.link, 1.0 - step * options.alpha, ahead))
+        return shards.flows()
+    finally:
+        shards.close()
 
 
 def _options(study: Study) -> Sgd:

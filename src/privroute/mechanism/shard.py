@@ -15,17 +15,32 @@ import numpy as np
 from privroute.flows.route_metric import add_load, project_on_routes, step
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from privroute.flows.route_metric import RouteMetric
     from privroute.flows.route_sets import RouteSets
 
-__all__ = ["Shard", "ShardData"]
+__all__ = ["Move", "Shard", "ShardData"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Move:
+    """PRIVATE. One step for all shards: its day, the prices of the links, the share that is kept, and the next day.
+
+    next_day : whose load is asked for after the step; None after the last one
+    """
+
+    day: int
+    price: NDArray[np.float64]
+    keep: float
+    next_day: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ShardData:
-    """What a shard is given. Everything but the rates is public.
+    """What a shard is given. Everything but the rates is public. It is never shown, not even in a log of a failure.
 
     rates : PRIVATE. (days, pairs) vehicles per minute, within the caps
     start : (entries,) unit flows to start from
@@ -48,6 +63,19 @@ class Shard:
         self.data = data
         self.flows = data.start.copy()
         self._hints = np.zeros(data.sets.entries, dtype=np.float32)
+
+    def replay(self, moves: Sequence[Move], day: int) -> NDArray[np.int64]:
+        """Make the steps so far and return the load of a day: how a shard that was lost comes back, bit for bit."""
+        for move in moves:
+            self.step(move.day, move.price, move.keep)
+        return self.load(day)
+
+    def advance(self, move: Move) -> NDArray[np.int64]:
+        """Make a step; return the load of the next day, zeros after the last step."""
+        self.step(move.day, move.price, move.keep)
+        if move.next_day is None:
+            return np.zeros(self.data.sets.network.links, dtype=np.int64)
+        return self.load(move.next_day)
 
     def load(self, day: int) -> NDArray[np.int64]:
         """(links,) Σ_w Λ_w x_w of these pairs on a day, in whole units."""

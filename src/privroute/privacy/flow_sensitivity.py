@@ -226,12 +226,13 @@ def sgd_sensitivity(
 ) -> float:
     """W-norm of the change of Algorithm 1's last iterate when one request is added or removed.
 
-        s = C h max_t Σ_{k in day t} η_k Π_{j>k} (1 − η_j α)  +  2 Σ_k τ_k Π_{j>k} (1 − η_j α),      η_k ≤ 2/(α + β)
+        s = C h max_t Σ_{k in day t} η_k Π_{j>k} (1 − η_j α)  +  2 Σ_{k≥0} τ_k Π_{j>k} (1 − η_j α),      η_k ≤ 2/(α + β)
 
     steps : (days · rounds,) η, refused where they are larger than the proof allows
     request : h, the rate of one request; cap : the largest cap, for the rounding of rates
     pairs, entries : sums of the weights of all pairs and of all entries; their numbers for W = 1
-    tolerance : public bound on the error of each pair's projection; τ_k stacks it over the pairs and adds rounding
+    tolerance : public bound on the error of each pair's projection; τ_k stacks it over the pairs and adds rounding, but
+        for τ_0, that of the start
     rounds : r, steps on each day
 
     Proof: docs/proofs/sgd.md, Theorem 1.
@@ -244,7 +245,8 @@ def sgd_sensitivity(
     of_day = (steps * left).reshape(-1, rounds).sum(axis=1)  # a request is in all steps of its day
     moved = bounds.change * (request + 4 * _U * cap) * float(of_day.max())
     errors = np.array([math.sqrt(pairs) * tolerance + bounds.step_rounding(step, entries) for step in steps])
-    return (moved + 2.0 * float(errors @ left)) * (1.0 + 1e-12)
+    start = math.sqrt(pairs) * tolerance * (1.0 - float(steps[0]) * bounds.alpha + 16 * _U) * float(left[0])
+    return (moved + 2.0 * (start + float(errors @ left))) * (1.0 + 1e-12)
 
 
 def largest_mean_rate(

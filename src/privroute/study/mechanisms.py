@@ -88,9 +88,7 @@ _ALPHA_HELP = (
 )
 _TILT_HELP = "Subtract this many noise scales from each link before the projection, in proportion to its public cost."
 _TOLERANCE_HELP = "Largest certified ℓ2 error of the computation before the noise; it is part of the sensitivity."
-_PUBLIC_DEMAND_HELP = (
-    "File of a public demand per hour (.tntp, .csv, .omx), or sioux-falls: bounds the traffic of a day."
-)
+_PUBLIC_DEMAND_HELP = "File of a public demand per hour (.tntp, .csv, .omx), or sioux-falls: bounds traffic and routes."
 _CEILING_HELP = "Cap the marginal cost of a link at this multiple of its free-flow time. Default: 8."
 _PRIOR_CEILING_HELP = (
     "Cap the marginal cost of a link at this multiple of its cost at the optimum of the public demand."
