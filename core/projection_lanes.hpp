@@ -33,6 +33,7 @@ struct Lane {
     std::int64_t row = -1;
     std::int32_t origin = 0, destination = 0;  // as positions
     bool done = false;  // has its result, to be written with that of other lanes
+    bool judged = false;  // at the point where it is
     double sum = 0.0;   // of |imbalance|, when done
     int steps = 0, stalls = 0;
     double best = 0.0;        // smallest imbalance so far
@@ -223,6 +224,7 @@ private:
     // Decide for every lane: go on, or keep the result. Once half of the lanes are done (or all that are left), write
     // them and take the next pairs, which may be finished at once: loading and evaluating is for all lanes together.
     void settle() {
+        for (Lane& lane : lane_) lane.judged = false;
         while (true) {
             Vec sum{}, largest{};
             for (std::int32_t i = 0; i < g_.nodes; ++i) {
@@ -233,7 +235,8 @@ private:
             int idle = 0, going = 0;
             for (int l = 0; l < lanes; ++l) {
                 Lane& lane = lane_[l];
-                if (lane.row >= 0 && !lane.done) judge(lane, sum[l], largest[l]);
+                // once at each point: when lanes beside it are refilled, its steps and stalls must not count twice
+                if (lane.row >= 0 && !lane.done && !lane.judged) judge(lane, sum[l], largest[l]);
                 (lane.row >= 0 && !lane.done ? going : idle) += 1;
             }
             if (going > 0 && (empty_ || 2 * idle < lanes)) return;
@@ -244,6 +247,7 @@ private:
     }
 
     void judge(Lane& lane, double sum, double largest) {
+        lane.judged = true;
         const bool enough = half_path_ * sum <= 0.8 * rows_.tolerance;
         if (sum < 0.7 * lane.best) lane.stalls = 0;
         else if (sum < 1e-7) ++lane.stalls;  // rounding holds it here; far out slow steps are normal

@@ -148,6 +148,24 @@ class TestProjection:
             found.append(flows)
         assert np.abs(np.diff(found, axis=0)).max() < 1e-9
 
+    @pytest.mark.parametrize("threads", [1, 2])
+    def test_results_do_not_depend_on_company_not_even_where_steps_stall(self, threads: int) -> None:
+        """Shortest paths as points: many links exactly at their bounds, where some pairs need the exact solver."""
+        network, demand = SIOUX_FALLS.network, SIOUX_FALLS.demand
+        sets = sets_of(network, demand.pairs, 1.6)
+        empty = pr.solve_optimum(network, pr.Demand(sets.pairs, np.zeros(len(sets)))).policy
+        metric = metric_of(sets, 3)
+        points = 3.0 * sets.shares_of(empty) - 1.0
+        together, hints = points.copy(), np.zeros(sets.entries, np.float32)
+        project_on_routes(sets, metric, together, hints, tolerance=1e-12, threads=threads)
+        for first in range(0, len(sets), 23):
+            part = sets.part(first, min(first + 23, len(sets)))
+            inside = slice(sets.start[first], sets.start[first] + part.entries)
+            apart, own = points[inside].copy(), np.zeros(part.entries, np.float32)
+            project_on_routes(part, metric.part(first, first + len(part)), apart, own, tolerance=1e-12, threads=1)
+            assert np.array_equal(apart, together[inside])
+            assert np.array_equal(own, hints[inside])
+
     def test_a_pair_with_one_route_uses_it_wherever_the_point_is(self) -> None:
         network, pairs = CASES["large"]
         sets = sets_of(network, pairs, 1.0)

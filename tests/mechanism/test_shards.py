@@ -139,7 +139,7 @@ class TestDask:
     ) -> None:
         with sharded(2, cluster=cluster.scheduler_address):
             assert np.array_equal(last(), alone)
-        right, killed = Shards.advance, []
+        right, killed = Shards.advance, list[str]()
 
         def killing(self: Shards, move: Any) -> Any:
             if len(self._moves) == 3 and not killed:

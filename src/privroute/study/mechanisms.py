@@ -43,6 +43,14 @@ _ROUTE_DEFAULTS: dict[str, Any] = {
     "power": 0.5,
     "prior_ceiling": 1.5,
 }
+_PAPERS_CASE: dict[str, Any] = {
+    "routes": "all",
+    "metric": "none",
+    "steps_per_day": 1,
+    "step_sizes": "paper",
+    "prior_ceiling": 1e6,
+    "tilt": 5.0,
+}
 _SGD_DEFAULTS: dict[str, Any] = _ROUTE_DEFAULTS | {
     "tilt": _TILT,
     "ceiling": 8.0,
@@ -265,7 +273,7 @@ class Sgd:
     steps_per_day : gradient steps on each day. Default: 20
     step_sizes : "constant" (default): the largest that the proof allows; "paper": those of the paper, which shrink
 
-    `routes="all", metric="none", steps_per_day=1, step_sizes="paper"` is the paper's case.
+    `Sgd.papers_case` has every link, the Euclidean norm and one step for each day, as in the paper.
 
     Paper only:
 
@@ -300,6 +308,11 @@ class Sgd:
     )
     beta: float | None = _option(None, "Smoothness, with the paper's constants.")
     derivative_bound: float | None = _option(None, "Bound C on derivatives, with the paper's constants.")
+
+    @classmethod
+    def papers_case(cls, **options: Any) -> Sgd:
+        """Certified constants for the algorithm as the paper has it: every link, no metric, one step for each day."""
+        return cls(**_PAPERS_CASE | options)
 
     @property
     def module(self) -> str:
