@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import distributed
 import numpy as np
-import psutil
 from flow_mechanisms import PERIOD_MIN, model_of
 from networks import arguments, finish, load, say
 
@@ -67,15 +66,16 @@ def timed_steps(study: pr.Study, data: ShardData, address: str, quiet: bool) -> 
         load = shards.advance(Move(0, cost * size / routes.metric.link, 1.0 - size / 60, 0))
         seconds.append(time.perf_counter() - began)
         say(quiet, f"step {number}: {seconds[-1]:.2f} s")
-    with distributed.Client(address, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+    connect: Any = distributed.Client
+    with connect(address, set_as_default=False) as client:
         memory = [value / 2**30 for value in client.run(resident).values()]
     shards.close()
     return min(seconds[1:]), memory
 
 
 def resident() -> int:
-    """Bytes of this process."""
-    return int(psutil.Process().memory_info().rss)
+    """Most bytes that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def peak_alone(name: str, pipe: Any) -> None:

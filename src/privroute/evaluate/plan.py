@@ -8,7 +8,7 @@ noise; the row without noise shows the first alone.
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from privroute.progress import check_progress, tell
 from privroute.study.calendar import Calendar
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, delta_caveat
-from privroute.study.mechanisms import Unprotected, as_mechanism
+from privroute.study.mechanisms import Unprotected, as_mechanism, public_options
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class Plan:
     without_data : what needs no trip at all
     expected_trips : trips in the data over all days, by the prior
     optimum_minutes : vehicle-minutes per minute of the prior's optimum
+    options : of the mechanism, as a certificate would have them
     """
 
     mechanism: str
@@ -95,6 +96,7 @@ class Plan:
     rows: tuple[PlanRow, ...]
     without_noise: tuple[float, ...]
     without_data: tuple[Comparison, ...]
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def caveat(self) -> str | None:
@@ -119,6 +121,7 @@ class Plan:
         """Return plain values for JSON."""
         return {
             "mechanism": self.mechanism,
+            "options": self.options,
             "delta": self.delta,
             "why_not_private": self.caveat,
             "days": self.days,
@@ -222,6 +225,7 @@ def plan(
             for name, policy in policies_without_data(network, prior).items()
             if not (prior_is_gravity and "gravity" in name)
         ),
+        options=public_options(chosen),
     )
 
 
