@@ -19,6 +19,7 @@ import privroute as pr
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline
 from privroute.evaluate.tuning import Tuned, tune
+from privroute.experiments.repeated_draws import RepeatedDraws
 from privroute.mechanism.learn import learn_with_noise
 from privroute.study.mechanisms import public_options
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 LEVELS = ((0.1, 0.1), (1.0, 1e-6), (0.1, 1e-6))
 PAPERS_ALPHA = 400 / 60
 TUNING_DRAWS = 2
+UNTUNED_SHARE = 1.6e-5  # alpha over the vehicle-minutes per minute of the model's optimum
+MANY_PAIRS = 100_000
 PRIOR_SD = 0.5
 PERIOD_MIN = 60
 
@@ -104,6 +107,31 @@ def measure(
                 f"{key}: {after:.3g} % (before the noise {before:.3g} %, price of privacy "
                 f"{row[f'{key}_price_of_privacy']:.3g} %, {row[f'{key}_seconds']:.1f} s)"
             )
+    return row
+
+
+def measure_untuned(
+    scenario: pr.Scenario, history: pr.DemandHistory, draws: int, tell: Callable[[str], None], *, steps_per_day: int
+) -> dict[str, float]:
+    """The same with the options that were chosen on Sioux Falls, alpha in proportion to the model's optimum."""
+    network, model = scenario.network, model_of(scenario.demand)
+    baseline = Baseline.of(network, history.mean)
+    row = {"no_data_optimum_of_public_demand": baseline.percent(pr.solve_optimum(network, model).policy)}
+    tell(f"without data, optimum of the public demand: {row['no_data_optimum_of_public_demand']:.2e} %")
+    alpha = UNTUNED_SHARE * Baseline.of(network, model).minutes
+    detour = 1.1 if len(model.pairs) > MANY_PAIRS else 1.3
+    usual: dict[str, Any] = {"public_demand": model, "alpha": alpha, "power": 0.0, "tilt": 10.0, "detour": detour}
+    mechanisms: dict[str, pr.Minimiser | pr.Sgd] = {"sgd": pr.Sgd(**usual, steps_per_day=steps_per_day, cap_factor=2.0)}
+    if len(model.pairs) <= MANY_PAIRS:
+        mechanisms["minimiser"] = pr.Minimiser(**usual)
+    for name, chosen in mechanisms.items():
+        began = time.perf_counter()
+        prepared = RepeatedDraws(network, history, chosen, pr.Guarantee(*LEVELS[0]))
+        row[f"{name}_query_seconds"] = time.perf_counter() - began
+        for level in LEVELS:
+            policies = (prepared.policy(pr.Guarantee(*level), seed) for seed in range(draws))
+            row[key_of(name, *level)] = float(np.median([baseline.percent(policy) for policy in policies]))
+            tell(f"{key_of(name, *level)}: {row[key_of(name, *level)]:.3g} %")
     return row
 
 

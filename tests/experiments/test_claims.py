@@ -88,7 +88,8 @@ def test_both_sets_of_constants_are_priced_with_cycles_and_without(quick: Quick)
     for printed, released in ((LETTER, f"{LETTER}, cycles removed"), (CERTIFIED, f"{CERTIFIED}, as released")):
         with_cycles, without = ([row.ours for row in rows if row.setting == name] for name in (printed, released))
         assert len(with_cycles) == len(without) == 6
-        assert all(before > 5 * after > 0 for before, after in zip(with_cycles, without, strict=True))
+        # a release is tilted towards the public demand's optimum, which may shorten travel more than the noise lengthens it
+        assert all(before > 5 * abs(after) > 0 for before, after in zip(with_cycles, without, strict=True))
 
 
 def test_what_the_paper_says_of_the_limit_in_figure_3_holds(quick: Quick) -> None:
