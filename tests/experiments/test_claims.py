@@ -88,7 +88,7 @@ def test_both_sets_of_constants_are_priced_with_cycles_and_without(quick: Quick)
     for printed, released in ((LETTER, f"{LETTER}, cycles removed"), (CERTIFIED, f"{CERTIFIED}, as released")):
         with_cycles, without = ([row.ours for row in rows if row.setting == name] for name in (printed, released))
         assert len(with_cycles) == len(without) == 6
-        # a release is tilted towards the public demand's optimum, which may shorten travel more than the noise lengthens it
+        # a release is tilted towards the public demand's optimum: that may gain more than the noise costs
         assert all(before > 5 * abs(after) > 0 for before, after in zip(with_cycles, without, strict=True))
 
 
