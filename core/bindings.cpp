@@ -119,6 +119,7 @@ NB_MODULE(_core, module) {
     privroute::bind_bushes(module);
     privroute::bind_policy(module);
     privroute::bind_projection(module);
+    privroute::bind_routes(module);
     privroute::bind_text(module);
     privroute::bind_trips(module);
 }

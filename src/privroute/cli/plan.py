@@ -10,17 +10,19 @@ from privroute.cli import inputs
 from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, heading, line, percent, say, table, warn
 from privroute.errors import InputError, arg, named
-from privroute.study.mechanisms import noise_is_on_flows
+from privroute.study.mechanisms import noise_is_on_flows, public_options
 
 if TYPE_CHECKING:
     from privroute.evaluate.plan import Plan
     from privroute.network.pairs import OnUnreachable
+    from privroute.study.mechanisms import Mechanism
     from privroute.study.settings import Settings
 
 __all__ = ["plan"]
 
 _GOOD_PERCENT = 0.1
 _NOTHING_TO_GAIN = 0.01  # percent
+_TUNED = ("alpha", "tilt", "detour", "power", "cap_factor", "steps_per_day")
 _KEYS = (
     *("network.source", "network.latency", "network.on_unreachable"),
     *("calendar.days", "calendar.period_min", "data.expansion", "guarantee.delta", "mechanism.name", "mechanism.alpha"),
@@ -45,6 +47,12 @@ def plan(
     ] = None,
     epsilons: Annotated[
         str | None, typer.Option(metavar="LIST", help="Epsilons to try, like 0.01,0.1,1. Default: from 0.001 to 10.")
+    ] = None,
+    tune_for: Annotated[
+        float | None,
+        typer.Option(
+            metavar="EPSILON", help="First choose the options of minimiser or sgd for this epsilon, on the prior alone."
+        ),
     ] = None,
     draws: Annotated[int, typer.Option(min=1, max=1000, help="Number of simulated histories for each epsilon.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation: the same seed gives the same plan.")] = 1,
@@ -77,9 +85,7 @@ def plan(
     if not {"calendar.days", "calendar.from", "calendar.to"} & set(settings.values):
         raise InputError(f"{named('days')} is missing: pass the number of days of data")
     calendar, source, kept = settings.calendar(), settings.source(), settings.contribution()
-    if settings.get("mechanism.name") == "none":
-        raise InputError(f"{arg('mechanism', 'none')} is part of every plan; choose a private mechanism")
-    settings.check_mechanism(prior=True)
+    _check_mechanism(settings, tune_for)
     roads, usual = source.read()
     if prior is not None:
         usual = read_public_demand(
@@ -89,7 +95,7 @@ def plan(
         usual = _gravity(roads, zone_sizes, trips_per_hour, source.on_unreachable)
     if usual is None:
         raise InputError("a plan needs a public demand: pass --prior, or --zone-sizes with --trips-per-hour")
-    mechanism = settings.chosen_mechanism(usual if settings.get("mechanism.name") == "sgd" else None)
+    mechanism = _mechanism(settings, roads, usual, tune_for, seed)
     with bar() as progress:
         found = make_plan(
             roads,
@@ -119,6 +125,50 @@ def _check_prior(prior: Path | None, zone_sizes: Path | None, trips_per_hour: fl
         raise InputError("--prior and --zone-sizes exclude each other; pass one")
     if (zone_sizes is None) != (trips_per_hour is None):
         raise InputError("--zone-sizes and --trips-per-hour are only valid together; pass both, or --prior")
+
+
+def _check_mechanism(settings: "Settings", tune_for: float | None) -> None:
+    if settings.get("mechanism.name") == "none":
+        raise InputError(f"{arg('mechanism', 'none')} is part of every plan; choose a private mechanism")
+    if tune_for is None:
+        settings.check_mechanism(prior=True)
+    elif not noise_is_on_flows(settings.get("mechanism.name")):
+        raise InputError(f"--tune-for is for {arg('mechanism', 'minimiser')} and {arg('mechanism', 'sgd')}; omit it")
+
+
+def _mechanism(
+    settings: "Settings", roads: pr.Network, prior: pr.Demand, tune_for: float | None, seed: int
+) -> "Mechanism | None":
+    if tune_for is not None:
+        return _tuned(settings, roads, prior, tune_for, seed)
+    return settings.chosen_mechanism(prior if noise_is_on_flows(settings.get("mechanism.name")) else None)
+
+
+def _tuned(settings: "Settings", roads: pr.Network, prior: pr.Demand, epsilon: float, seed: int) -> "Mechanism":
+    """Choose options on public data, and show them as they are passed to `privroute learn`."""
+    from privroute.evaluate.tuning import tune  # noqa: PLC0415 - the private side
+
+    calendar = settings.calendar()
+    promise = pr.Guarantee(epsilon, settings.values.get("guarantee.delta", 1e-6))
+    with bar() as progress:
+        (found,) = tune(
+            roads,
+            prior,
+            [promise],
+            settings.get("mechanism.name"),
+            days=calendar.days,
+            period_min=calendar.period.minutes,
+            expansion=settings.get("data.expansion"),
+            seed=seed,
+            progress=progress,
+        )
+    options = public_options(found.best.options)
+    chosen = {name: options[name] for name in _TUNED if options.get(name) is not None}
+    say(
+        f"Options chosen on the public prior for epsilon {epsilon:g}, with the prior as public demand: "
+        + " ".join(f"--set mechanism.{name}={value:g}" for name, value in chosen.items())
+    )
+    return found.best.options
 
 
 def _numbers(text: str | None) -> tuple[float, ...]:

@@ -102,7 +102,8 @@ def worst_case(mechanism: str) -> tuple[str | Mechanism, tuple[Network, DemandHi
     if mechanism == "minimiser":
         return Minimiser(alpha=1.0, ceiling=1.01, tilt=0.0, tolerance=1e-7), data
     nobody = Demand(data[1].pairs, np.zeros(len(data[1].pairs)))
-    return Sgd(public_demand=nobody, alpha=1.0, tilt=0.0), data
+    # every road at its public cost: there the bound is attained
+    return Sgd(public_demand=nobody, alpha=1.0, tilt=0.0, routes="all", prior_ceiling=1.0, steps_per_day=3), data
 
 
 def audit(

@@ -8,7 +8,7 @@ noise; the row without noise shows the first alone.
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from privroute.progress import check_progress, tell
 from privroute.study.calendar import Calendar
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, delta_caveat
-from privroute.study.mechanisms import Counts, Layered, Unprotected, as_mechanism, default_mechanism
+from privroute.study.mechanisms import Counts, Layered, Unprotected, as_mechanism, default_mechanism, public_options
 from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
 
@@ -97,6 +97,7 @@ class Plan:
     trips_per_pair : root mean square over the pairs of their trips in the data, by the prior
     expected_trips : trips in the data over all days, by the prior
     optimum_minutes : vehicle-minutes per minute of the prior's optimum
+    options : of the mechanism, as a certificate would have them
     """
 
     mechanism: str
@@ -113,6 +114,7 @@ class Plan:
     other_mechanism: str | None = None
     other_rows: tuple[PlanRow, ...] = ()
     trips_per_pair: float = 0.0
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def to_gain(self) -> float:
@@ -142,6 +144,7 @@ class Plan:
         """Return plain values for JSON."""
         return {
             "mechanism": self.mechanism,
+            "options": self.options,
             "delta": self.delta,
             "why_not_private": self.caveat,
             "days": self.days,
@@ -259,6 +262,7 @@ def plan(
         other_mechanism=None if other is None else other.name,
         other_rows=() if other is None else rows[1],
         trips_per_pair=float(np.sqrt(np.mean((traffic.observed_per_min * period_min * days) ** 2))),
+        options=public_options(chosen),
     )
 
 

@@ -14,7 +14,7 @@ import math
 import tomllib
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from privroute.errors import InputError, named
 from privroute.network.checks import show
@@ -228,7 +228,7 @@ def _mechanism_keys() -> list[Key]:
 
 
 def _kind_of(hint: Any) -> Kind:
-    if get_origin(hint) is UnionType:
+    if get_origin(hint) in (UnionType, Union):  # Literal[...] | None is the latter
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     if get_origin(hint) is Literal:
         return _choice(*get_args(hint))

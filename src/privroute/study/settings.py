@@ -183,7 +183,7 @@ class Settings:
                 raise InputError(f"{named(key.name)} is only valid with {owners}; omit it, or choose that")
         for option, why in _NEEDED.items():
             if name in KEYS[f"mechanism.{option}"].owners and f"mechanism.{option}" not in self.values:
-                optional = name == "layered" or prior or self.values.get("mechanism.beta") is not None
+                optional = name != "sgd" or prior or self.values.get("mechanism.beta") is not None
                 if option == "public_demand" and optional:
                     continue
                 raise GuaranteeError(f"{arg('mechanism', name)} needs {arg(option)}, {why}")
