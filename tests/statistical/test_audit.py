@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def test_noise_for_one_request_does_not_protect_a_whole_user(users: Data, monkey
 def test_the_bound_finds_the_epsilon_of_randomised_response() -> None:
     """Answers that are true with odds e : 1 have epsilon 1 exactly; the bound comes near it from below."""
     chance = np.random.default_rng(1)
-    keep = np.e / (1 + np.e)
+    keep = math.e / (1 + math.e)
     without = (chance.random(200_000) > keep).astype(float)
     with_one = (chance.random(200_000) <= keep).astype(float)
     bound = epsilon_lower_bound(without, with_one, 0.5, 0.0, EACH)
