@@ -178,7 +178,8 @@ struct Routes {
     std::vector<double> probability;
 };
 
-// A walk for every entry of `pairs`, with the choices that chooser(entry) makes, twice the same.
+// A walk for every entry of `pairs`, with the choices that chooser(entry) makes, twice the same. Walks are written bush
+// after bush, and then put into the order of the entries.
 template <typename Chooser>
 Routes walks(const BushesView& policy, std::span<const std::int64_t> pairs, Chooser&& chooser) {
     const ByBush grouped(pairs.size(), policy.bushes(), [&](std::size_t i) {
@@ -186,26 +187,40 @@ Routes walks(const BushesView& policy, std::span<const std::int64_t> pairs, Choo
     });
     BushTable table(policy);
     Routes routes{std::vector<std::int64_t>(pairs.size() + 1, 0), {}, std::vector<double>(pairs.size())};
-    const auto destination = [&](std::int32_t entry) {
-        return policy.destination[static_cast<std::size_t>(pairs[static_cast<std::size_t>(entry)])];
-    };
-    const auto for_each_bush = [&](auto&& visit) {
-        for (std::size_t b = 0; b < policy.bushes(); ++b) {
-            if (grouped.of(b).empty()) continue;
-            table.use(b);
-            for (const std::int32_t entry : grouped.of(b)) visit(static_cast<std::size_t>(entry), destination(entry));
+    std::vector<std::vector<Link>> written(policy.bushes());
+    for (std::size_t b = 0; b < policy.bushes(); ++b) {
+        const std::span<const std::int32_t> entries = grouped.of(b);
+        if (entries.empty()) continue;
+        table.use(b);
+        std::size_t links = 0;
+        for (const std::int32_t entry : entries) {
+            const auto i = static_cast<std::size_t>(entry);
+            auto choose = chooser(i);
+            const std::size_t length = table.length(policy.destination[static_cast<std::size_t>(pairs[i])], choose);
+            routes.start[i + 1] = static_cast<std::int64_t>(length);
+            routes.probability[i] = choose.probability;
+            links += length;
         }
-    };
-    for_each_bush([&](std::size_t entry, Node to) {
-        auto choose = chooser(entry);
-        routes.start[entry + 1] = static_cast<std::int64_t>(table.length(to, choose));
-        routes.probability[entry] = choose.probability;
-    });
+        written[b].resize(links);
+        Link* end = written[b].data();
+        for (const std::int32_t entry : entries) {
+            const auto i = static_cast<std::size_t>(entry);
+            end += routes.start[i + 1];
+            table.write(policy.destination[static_cast<std::size_t>(pairs[i])], end, chooser(i));
+        }
+    }
     for (std::size_t i = 0; i < pairs.size(); ++i) routes.start[i + 1] += routes.start[i];
     routes.links.resize(static_cast<std::size_t>(routes.start.back()));
-    for_each_bush([&](std::size_t entry, Node to) {
-        table.write(to, routes.links.data() + routes.start[entry + 1], chooser(entry));
-    });
+    for (std::size_t b = 0; b < policy.bushes(); ++b) {
+        auto from = written[b].begin();
+        for (const std::int32_t entry : grouped.of(b)) {
+            const auto i = static_cast<std::size_t>(entry);
+            const auto length = routes.start[i + 1] - routes.start[i];
+            std::copy_n(from, length, routes.links.begin() + routes.start[i]);
+            from += length;
+        }
+        written[b] = {};
+    }
     return routes;
 }
 

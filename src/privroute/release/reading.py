@@ -205,7 +205,7 @@ def _read_table(place: Path, name: str, digest: object) -> pa.Table:
     _check_layout(name, pq.ParquetFile(pa.BufferReader(data)), layout)
     # labels stay dictionaries: a long one that stands in every row is one text in memory
     labels = [column for column, kind in layout.columns.items() if kind == _TEXT]
-    table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels).read(use_threads=True)
+    table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels).read(use_threads=False)
     for column in layout.columns:
         missing = table[column].null_count
         if missing and not (column in layout.optional and missing == len(table)):

@@ -137,7 +137,13 @@ def exact_label(label: Label) -> Label:
 
 
 def _json_texts(labels: Iterable[Label]) -> list[bytes]:
-    return [orjson.dumps(exact_label(label)) for label in labels]
+    # most labels are whole numbers, and a city has a hundred thousand of them
+    return [
+        b"%d" % label
+        if isinstance(label, int) and -_LARGEST_EXACT <= label <= _LARGEST_EXACT
+        else orjson.dumps(exact_label(label))
+        for label in labels
+    ]
 
 
 def _starts(texts: list[bytes]) -> NDArray[np.int64]:

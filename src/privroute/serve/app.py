@@ -63,7 +63,16 @@ def create_app(release: Release, *, hosts: frozenset[str] | None = None) -> ASGI
     app.exception_handler(Exception)(_on_anything)
     _add_api(app, service)
     _add_page(app, service)
-    _complete(app.openapi(), *map(str, service.picture.example_labels()))
+    describe = app.openapi
+
+    def described() -> dict[str, Any]:
+        """The description, made when it is first asked for: it takes longer than all the rest of the start."""
+        if app.openapi_schema is None:
+            _complete(describe(), *map(str, service.picture.example_labels()))
+        assert app.openapi_schema is not None  # noqa: S101 - `describe` keeps it there
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign]
     return Guard(app, hosts)
 
 
