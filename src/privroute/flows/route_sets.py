@@ -114,6 +114,7 @@ class RouteSets:
         """(entries,) how likely a pair's route uses each link of its set; links outside it are left out."""
         if policy.pairs != self.pairs:
             raise PolicyError("the policy has other pairs than the route sets")
+        policy = policy.as_paths()
         links_of_path = np.diff(policy.path_start)
         pair_of_path = np.repeat(np.arange(len(self)), np.diff(policy.pair_start))
         width = self.network.links
