@@ -34,7 +34,8 @@ browser:
 sanitize: $(SANITIZED)/.built
 	PRIVROUTE_TEST_CORE=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	  $(BIN)/pytest -q -p no:cacheprovider -k "not Chicago and not chicago and not ctrl_c and not thousands" tests/policy tests/flows
+	  $(BIN)/pytest -q -p no:cacheprovider -k "not Chicago and not chicago and not ctrl_c and not thousands" tests/policy tests/flows \
+	  tests/serve/test_answers.py tests/network/test_plain_tables.py
 
 $(SANITIZED)/.built: $(VENV)/.test $(CORE)
 	@echo "Building the core with sanitizers"

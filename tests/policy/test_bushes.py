@@ -164,6 +164,8 @@ def test_more_routes_than_can_be_listed_or_numbered_are_sampled_all_the_same() -
         policy.as_paths()
     with pytest.raises(PolicyError, match="more routes than can be numbered"):
         policy.sample(0, 240)
+    with pytest.raises(PolicyError, match="more routes than can be numbered"):
+        policy.sample_paths([0])
     start, links, _ = policy.sample_links(np.zeros(1000, int), seed=1)
     assert np.array_equal(np.diff(start), np.full(1000, 160))
     share = np.bincount(links, minlength=320)[::4] / 1000
@@ -172,6 +174,15 @@ def test_more_routes_than_can_be_listed_or_numbered_are_sampled_all_the_same() -
         policy.routes(0, 240, limit=0)
     with pytest.raises(PolicyError, match="stored by origin"):
         _ = policy.pair_start
+
+
+def test_a_pair_with_few_routes_is_sampled_beside_one_with_too_many() -> None:
+    policy = diamonds(80)
+    both = pr.RoutingPolicy.by_origin(
+        policy.network, pr.Pairs([0, 0], [240, 3]), **{**policy.bushes.arrays(), "bush_of_pair": [0, 0]}
+    )
+    assert set(both.sample(0, 3, size=200, seed=1).tolist()) == {0, 1}
+    assert [route.probability for route in both.routes(0, 3)] == [0.75, 0.25]
 
 
 def test_many_routes_are_ranked_for_draws() -> None:

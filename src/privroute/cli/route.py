@@ -13,6 +13,8 @@ from privroute.errors import InputError
 
 __all__ = ["load", "route"]
 
+_NEGLIGIBLE = 1e-12  # below this it is rounding
+
 
 def route(
     release: inputs.ReleaseArgument,
@@ -25,6 +27,7 @@ def route(
     sample: Annotated[
         int | None, typer.Option(min=1, max=10_000_000, help="Sample this many routes by their probabilities.")
     ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many routes, the most probable.")] = 20,
     seed: Annotated[int | None, typer.Option(min=0, help="With --sample: the same seed gives the same draws.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -33,7 +36,7 @@ def route(
         raise InputError("--seed is only valid with --sample; pass the number of routes to sample")
     found = load(release)
     network = found.network
-    routes = found.policy.routes(origin, destination)
+    routes = found.policy.routes(origin, destination, limit=limit)
     busy = None if found.demand is None else network.latency.time(found.policy.link_flow(found.demand))
     rows: list[dict[str, Any]] = [
         {
@@ -46,13 +49,15 @@ def route(
     ]
     drawn = None if sample is None else found.policy.sample(origin, destination, size=sample, seed=seed)
     if drawn is not None:
-        for row, times in zip(rows, np.bincount(drawn, minlength=len(rows)).tolist(), strict=True):
+        # routes beyond the limit may have been drawn too
+        for row, times in zip(rows, np.bincount(drawn, minlength=len(rows)).tolist(), strict=False):
             row["drawn"] = times
     if as_json:
         result = {
             "origin": routes[0].nodes[0],
             "destination": routes[0].nodes[-1],
             "private": found.certificate.private,
+            "remaining_probability": routes.remaining,
         }
         say_json({**result, "routes": rows, **({} if drawn is None else {"sample": drawn.tolist()})})
         return
@@ -64,6 +69,8 @@ def route(
         [_cells(position, row) for position, row in enumerate(rows, start=1)],
         left=(len(columns),),
     )
+    if routes.remaining > _NEGLIGIBLE:
+        line(f"Other routes have probability {chance(routes.remaining)} together; --limit shows more.")
     if sample == 1 and drawn is not None:
         line(f"Take route {int(drawn[0]) + 1}.")
 

@@ -57,6 +57,7 @@ class Bushes:
     __slots__ = (
         "_core",
         "_first_path",
+        "_route_counts",
         "bush_of_pair",
         "link_start",
         "links",
@@ -91,6 +92,7 @@ class Bushes:
         for array in (self.root, self.links, self.share, self.bush_of_pair):
             array.flags.writeable = False
         self._first_path: NDArray[np.int64] | None = None
+        self._route_counts: NDArray[np.int64] | None = None
         self._check()
 
     def _check(self) -> None:
@@ -140,6 +142,12 @@ class Bushes:
         """Ids of drawn paths."""
         return np.asarray(self.first_path()[pairs] + self._core.sample_numbers(pairs, key, stream))
 
+    def sample_of_pair(self, pair: int, size: int, key: int, stream: int) -> NDArray[np.int64]:
+        """Ids of drawn paths of one pair, counted from its first path."""
+        if self._counts()[pair] == _LARGEST:
+            raise PolicyError("the pair has more routes than can be numbered; draw links with sample_links")
+        return self._core.sample_numbers(np.full(size, pair), key, stream)
+
     def routes(self, paths: NDArray[np.int64]) -> SampledRoutes:
         """Paths given by id."""
         first = self.first_path()
@@ -149,12 +157,18 @@ class Bushes:
     def first_path(self) -> NDArray[np.int64]:
         """(pairs + 1,) id of the first path of each pair: all routes are numbered, pair after pair."""
         if self._first_path is None:
-            counts = self._core.route_counts(available_threads())
+            counts = self._counts()
             if float(counts.sum(dtype=np.float64)) >= float(_LARGEST) / 2:
                 raise PolicyError("the policy has more routes than can be numbered; draw links with sample_links")
             self._first_path = np.concatenate([[0], np.cumsum(counts)])
             self._first_path.flags.writeable = False
         return self._first_path
+
+    def _counts(self) -> NDArray[np.int64]:
+        """(pairs,) numbers of routes, the largest integer for all that are not smaller."""
+        if self._route_counts is None:
+            self._route_counts = self._core.route_counts(available_threads())
+        return self._route_counts
 
     def load(self, rate_per_min: NDArray[np.float64]) -> NDArray[np.float64]:
         """(links,) Σ_w rate_w x_w."""
@@ -179,7 +193,7 @@ class Bushes:
     def summary(self) -> PolicySummary:
         """Counts and memory."""
         routes, links = self._core.totals(available_threads())
-        most = self._core.route_counts(available_threads()).max(initial=0)
+        most = self._counts().max(initial=0)
         return PolicySummary(
             pairs=len(self.pairs),
             paths=int(routes),

@@ -113,6 +113,10 @@ class Paths:
         """Ids of drawn paths."""
         return _core.sample_paths(self.pair_start, self.probability, pairs, key, stream)
 
+    def sample_of_pair(self, pair: int, size: int, key: int, stream: int) -> NDArray[np.int64]:
+        """Ids of drawn paths of one pair, counted from its first path."""
+        return np.asarray(self.sample_paths(np.full(size, pair), key, stream) - self.pair_start[pair])
+
     def routes(self, paths: NDArray[np.int64]) -> SampledRoutes:
         """Paths given by id."""
         return SampledRoutes(*_core.gather_paths(self.path_start, self.links, paths), self.probability[paths])

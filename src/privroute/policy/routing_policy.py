@@ -30,7 +30,7 @@ __all__ = ["MOST_ROUTES", "RoutingPolicy"]
 MOST_ROUTES = 1000
 """Routes of one pair that are listed where no other limit is given."""
 
-_MOST_RANKED = 2**20
+_MOST_RANKED = 50_000  # routes of one pair that are listed to find the positions of draws
 _MOST_LINKS = 2**29  # of all paths together, where a policy is written out: 2 GB
 
 
@@ -177,7 +177,7 @@ class RoutingPolicy:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
             raise PolicyError(f"size is {size!r}; pass a whole number of at least 0")
         wanted = np.array([pair])
-        drawn = self.sample_paths(np.repeat(wanted, int(size)), seed=seed) - self.stored.first_path()[pair]
+        drawn = self.stored.sample_of_pair(pair, int(size), *_keys(seed))
         limit = MOST_ROUTES
         while True:
             ranked = self.stored.best(wanted, limit).path
