@@ -165,10 +165,9 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """SQL of one end of the trips: what to read, what to show of it, what to join, and the node."""
+    """SQL of one end of the trips: its key, what to join, and the node."""
 
-    read: list[str]
-    shown: str
+    key: str
     join: str
     node: str
 
@@ -244,17 +243,16 @@ class _Scan:
         if time is None:
             raise _unusable(source, "departure", self.reading)
         ends = [self._end(source, role) for role in ("origin", "destination")]
-        read = [f"{time.local_us} AS local_us", f"{time.utc_us} AS utc_us", *(sql for end in ends for sql in end.read)]
-        shown = [f"{day_number(days)} AS day", *(end.shown for end in ends)]
+        shown = [f"{day_number(days)} AS day", *(end.key for end in ends)]
         if self.contribution is not None:
             key = user_key("user_id", source.forms["user_id"])
             if key is None:
                 raise _unusable(source, "user_id", self.reading)
-            read.append(f"{key} AS user_id")
-            shown += ["user_id", "clock_us"]
-        rows = (
+            shown += [f"{key} AS user_id", "clock_us"]
+        times = f"{time.local_us} AS local_us, {time.utc_us} AS utc_us"
+        rows = (  # keys are made of the rows that are left only
             f"SELECT {', '.join(shown)} FROM (SELECT *, {self.reading.local_us} AS clock_us FROM "
-            f"(SELECT {', '.join(read)} FROM {table})) "
+            f"(SELECT *, {times} FROM {table})) "
             f"WHERE {in_period(days)} OR (local_us IS NULL AND utc_us IS NULL)"
         )
         joins = " ".join(end.join for end in ends)
@@ -270,8 +268,7 @@ class _Scan:
                 raise _unusable(source, role, self.reading)
             sql, column = key
             return _End(
-                [f"{sql} AS {role}"],
-                role,
+                f"{sql} AS {role}",
                 f"LEFT JOIN zones z_{role} ON z_{role}.{column} = r.{role}",
                 f"z_{role}.node",
             )
@@ -280,8 +277,8 @@ class _Scan:
             number = coordinate(name, source.forms[name])
             if number is None:
                 raise _unusable(source, name, self.reading)
-            degrees.append(f"{number} AS {name}")
-        return _End(degrees, f"nearest_zone({role}_lon, {role}_lat) AS {role}", "", f"nullif(r.{role}, -1)")
+            degrees.append(number)
+        return _End(f"nearest_zone({', '.join(degrees)}) AS {role}", "", f"nullif(r.{role}, -1)")
 
 
 def _share(tables: list[Source]) -> float:
