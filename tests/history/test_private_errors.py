@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.history.held import everything
+from tests.history.trip_cases import read, write_csv
 
 import privroute as pr
 from privroute.errors import HistoryError
+from privroute.history import trip_files
 from privroute.history.trip_database import UnreadableError, open_database
 
 NETWORK = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0, 1.0], 1.0), ["x", "y"])
@@ -180,6 +182,7 @@ def test_an_error_in_the_middle_of_a_result_says_only_of_what_kind_it_was(text: 
 def test_duckdb_draws_nothing_even_where_python_is_interactive() -> None:
     program = """
 import duckdb
+from privroute.history import trip_files
 from privroute.history.trip_database import open_database
 asked = "SELECT current_setting('enable_progress_bar'), current_setting('lock_configuration')"
 print(duckdb.connect().execute(asked).fetchall())
@@ -188,3 +191,13 @@ with open_database(64, None) as database:
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["[(True, False)]", "[(False, True)]"]
+
+
+def test_stopping_in_the_midst_of_a_batch_is_no_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> Any:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(trip_files, "csv_batches", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        read(write_csv(tmp_path, "1,2,2026-03-27 07:30:00,u"))

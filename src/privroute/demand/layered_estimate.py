@@ -104,7 +104,7 @@ class Estimate:
         """What of the measurements the estimate could not take up, or None; small residuals are none."""
         if not all(np.isfinite(fit.counts).all() for fit in self.fits):
             return "the fit to the noisy sums overflowed; the estimate before it is used"
-        residual = max((fit.residual for fit in self.fits), default=0.0)
+        residual = self.fits[-1].residual if self.fits else 0.0  # of earlier fits only the end's starting point depends
         if residual > _LARGEST_RESIDUAL:
             return f"the fit to the noisy sums stopped {residual:.2g} standard deviations from its end"
         return None
