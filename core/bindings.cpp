@@ -37,6 +37,7 @@ NB_MODULE(_core, module) {
     module.def("pair_costs", &privroute::pair_costs, "tail"_a, "head"_a, "no_through"_a, "cost"_a, "origin"_a,
                "destination"_a);
     privroute::bind_assignment(module);
+    privroute::bind_places(module);
     privroute::bind_policy(module);
     privroute::bind_projection(module);
     privroute::bind_trips(module);

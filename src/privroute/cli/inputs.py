@@ -37,7 +37,7 @@ def read_zone_sizes(path: Path, network: "pr.Network") -> "tuple[NDArray[np.floa
 
     sizes = read_table(path)
     sizes.require("zone", "size")
-    place = {str(network.node_labels[zone]): position for position, zone in enumerate(network.zones)}
+    place = {str(name): position for position, name in enumerate(network.zone_names)}
     amounts = np.full((2, len(place)), np.nan)
     for where, row in sizes:
         label = str(where.label(row.get("zone", ""), "zone"))

@@ -283,7 +283,7 @@ def _share(tables: list[Source]) -> float:
 
 def _put_tables(database: Database, network: Network, pairs: Pairs, nearest: NearestZone | None) -> None:
     """Public tables: zones by number and label, and the position of each pair."""
-    labels = [network.node_labels[node] for node in network.zones]
+    labels = list(network.zone_names)
     zones = {
         "number": pa.array([label if isinstance(label, int) else None for label in labels], pa.int64()),
         "label": pa.array([str(label) for label in labels], pa.string()),

@@ -85,7 +85,7 @@ def read_od_csv(
     table = read_table(path)
     if layout == "auto":
         layout = "long" if set(names[:2]) <= set(table.columns) else "square"
-    zones = [network.node_labels[zone] for zone in network.zones]
+    zones = list(network.zone_names)
     place = {str(label): position for position, label in enumerate(zones)}
     matrix = _long(table, place, names) if layout == "long" else _square(table, place)
     return demand_from_matrix(network, matrix, period_min=period_min, on_unreachable=on_unreachable)

@@ -20,7 +20,7 @@ import orjson
 
 from privroute.errors import InputError
 from privroute.network.geojson import feature_collection
-from privroute.network.gmns import write_gmns
+from privroute.network.gmns_writing import write_gmns
 from privroute.network.text_files import as_path, flush_to_disk, write_whole
 from privroute.progress import check_progress, tell
 from privroute.serve.page_content import Picture

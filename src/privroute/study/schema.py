@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 from privroute.errors import InputError, named
 from privroute.network.checks import show
+from privroute.network.gmns import KM_PER_UNIT, KPH_PER_UNIT
 from privroute.network.network import LatencyKind
 from privroute.network.pairs import OnUnreachable
 from privroute.network.tntp import TimeUnit
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["BY_ARGUMENT", "KEYS", "SECTIONS", "Key", "Kind"]
 
 SECTIONS = {
-    "network": "Road network: a TNTP net file, a GMNS folder, or sioux-falls (built in).",
+    "network": "Road network: a file of OpenStreetMap, OSMnx or TNTP, a GMNS folder, or sioux-falls (built in).",
+    "zones": "Zones between which trips are counted. Without this section: those of the network.",
     "calendar": "Days and hours. Public: never taken from the days found in the data.",
     "unit": "Privacy unit: what is protected.",
     "data": "Relation of the data to the traffic.",
@@ -235,13 +237,13 @@ KEYS: dict[str, Key] = {
             "network",
             "source",
             PATH,
-            "TNTP net file, GMNS folder, or sioux-falls (built in).",
+            "OpenStreetMap extract, OSMnx graph (.graphml, .gpkg), GMNS folder, TNTP net file, or sioux-falls (built in).",
             ("network", "source"),
             flag="--network",
             example="city_net.tntp",
             required="Required.",
         ),
-        Key("network", "nodes", PATH, "TNTP file of node coordinates, for maps."),
+        Key("network", "nodes", PATH, "TNTP file of node coordinates, for maps and trips with coordinates."),
         Key(
             "network",
             "latency",
@@ -254,10 +256,45 @@ KEYS: dict[str, Key] = {
         ),
         Key(
             "network",
+            "length_unit",
+            _choice(*KM_PER_UNIT),
+            "Unit of lengths in a GMNS folder or TNTP file. Default: as in config.csv, km without one.",
+        ),
+        Key(
+            "network",
+            "speed_unit",
+            _choice(*KPH_PER_UNIT),
+            "Unit of speeds in a GMNS folder. Default: as in config.csv, kph without one.",
+        ),
+        Key(
+            "network",
             "on_unreachable",
             _choice(*get_args(OnUnreachable)),
             "Raise an error for pairs of zones that no path connects, or drop them.",
             default="error",
+        ),
+        Key(
+            "zones",
+            "source",
+            PATH,
+            "Polygons of zones (.geojson, .gpkg, .shp), or a list of nodes or places (.csv).",
+            ("zones",),
+            flag="--zones",
+        ),
+        Key(
+            "zones",
+            "id",
+            TEXT,
+            "Column of the zones' ids, by which trips name zones. Default: zone_id, zone or id, else 1, 2, 3, ...",
+            ("zone_id",),
+            flag="--zone-id",
+        ),
+        Key("zones", "grid_km", NUMBER, "Instead of a file: cells of a square grid, this wide."),
+        Key(
+            "zones",
+            "connectors",
+            WHOLE,
+            "Number of nodes over which the traffic of a zone enters the network. Default: 4.",
         ),
         Key("calendar", "from", DATE, "First day.", example=dt.date(2026, 3, 2), required=_UNLESS_DAYS),
         Key("calendar", "to", DATE, "Last day, included.", example=dt.date(2026, 4, 30), required=_UNLESS_DAYS),

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Study"]
 
+_ZONE_KEYS = {"source": "zones", "id": "zone_id", "grid_km": "grid_km", "connectors": "connectors"}  # key -> Source
+
 
 @dataclass(frozen=True, slots=True)
 class Study:
@@ -151,8 +153,10 @@ class Study:
             )
         kept, source = self.frame.contribution, self.source
         network = {item.name: getattr(source, item.name) for item in fields(source)}
+        zones = {key: network.pop(name) for key, name in _ZONE_KEYS.items()}
         groups: dict[str, dict[str, Any]] = {
             "network": {"source": network.pop("network"), **network, "public_demand": None},
+            "zones": zones,
             "calendar": _calendar(self.calendar),
             "unit": {"protect": self.unit, **({} if kept is None else bounds_as_dict(kept))},
             "data": {"expansion": self.frame.expansion},
