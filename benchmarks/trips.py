@@ -1,4 +1,4 @@
-"""Reading 20 million trips from Parquet files, against a bare DuckDB group-by and pandas on the same files.
+"""Reading 20 million trips from Parquet and CSV files, against a bare DuckDB group-by and pandas on the same files.
 
 Each reader runs in a process of its own, in turns, so that its peak memory is its own; the timer starts after imports.
 All must count the same trips for every day and pair.
@@ -15,15 +15,20 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import duckdb  # loaded, as all packages, before the timer starts
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 from networks import arguments, finish, say
 
 import privroute as pr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROWS, FILES = 20_000_000, 20
 SIDE = 10  # zones are the corners of a grid
@@ -49,6 +54,8 @@ def write_trips(folder: Path, rows: int) -> None:
     distance = np.abs(zones[:, None] // SIDE - zones // SIDE) + np.abs(zones[:, None] % SIDE - zones % SIDE)
     weight = np.exp(-distance / 4.0).ravel().cumsum()
     first = np.datetime64(FIRST, "us").astype(np.int64)
+    for ending in ("parquet", "csv"):
+        (folder / ending).mkdir()
     for file in range(FILES):
         size = rows // FILES
         pair = np.searchsorted(weight, chance.random(size) * weight[-1]).astype(np.int32)
@@ -60,19 +67,20 @@ def write_trips(folder: Path, rows: int) -> None:
             "destination": pair % (SIDE * SIDE) + 1,
             "departure": pa.array(departure).cast(pa.timestamp("us")),
         }
-        pq.write_table(pa.table(columns), folder / f"trips{file:03}.parquet")
+        pq.write_table(pa.table(columns), folder / "parquet" / f"trips{file:03}.parquet")
+        # to the second, as people write it; the same trips, since all are at full seconds
+        columns["departure"] = columns["departure"].cast(pa.timestamp("s"))
+        pyarrow.csv.write_csv(pa.table(columns), folder / "csv" / f"trips{file:03}.csv")
 
 
-def with_privroute(folder: Path) -> Any:
+def with_privroute(folder: Path, ending: str = "parquet") -> Any:
     """The package's reader; counts of every day and pair."""
-    import duckdb  # noqa: F401, PLC0415 - loaded, as all packages, before the timer starts
-
     roads = network()
     pr.Pairs.of_zones(roads)
     reader = pr.read_trips  # names of the package are loaded when they are first used
 
     def read() -> int:
-        history = reader(f"{folder}/*.parquet", roads, period=(START, END), dates=(FIRST, LAST), report=lambda _: None)
+        history = reader(f"{folder}/{ending}/*", roads, period=(START, END), dates=(FIRST, LAST), report=lambda _: None)
         origin, destination = history.pairs.origin + 1, history.pairs.destination + 1
         day, pair = history.counts.nonzero()
         return checksum(day, origin[pair], destination[pair], history.counts[day, pair])
@@ -82,29 +90,35 @@ def with_privroute(folder: Path) -> Any:
 
 def with_duckdb(folder: Path) -> Any:
     """The least that has to be done: select the period, group by day and ends."""
-    import duckdb  # noqa: PLC0415 - only in its own process
+    return partial(_by_duckdb, f"read_parquet('{folder}/parquet/*')")
 
-    def read() -> int:
-        found: Any = duckdb.sql(f"""
-            SELECT date_diff('day', DATE '{FIRST}', CAST(departure AS DATE)) AS day, origin, destination, count(*) AS n
-            FROM read_parquet('{folder}/*.parquet')
-            WHERE departure >= DATE '{FIRST}' AND departure < DATE '{LAST}' + 1
-              AND CAST(departure AS TIME) >= TIME '{START}' AND CAST(departure AS TIME) < TIME '{END}'
-            GROUP BY ALL""")  # noqa: S608 - constants
-        found = found.fetchnumpy()
-        return checksum(found["day"], found["origin"], found["destination"], found["n"])
 
-    return read
+def with_duckdb_csv(folder: Path) -> Any:
+    """The same for text: each cell is cast, or missing."""
+    casts = "TRY_CAST(departure AS TIMESTAMP) AS departure, TRY_CAST(origin AS BIGINT) AS origin"
+    scan = f"read_csv('{folder}/csv/*', header = true, delim = ',', all_varchar = true)"
+    return partial(_by_duckdb, f"(SELECT {casts}, TRY_CAST(destination AS BIGINT) AS destination FROM {scan})")  # noqa: S608
+
+
+def _by_duckdb(table: str) -> int:
+    found: Any = duckdb.sql(f"""
+        SELECT date_diff('day', DATE '{FIRST}', CAST(departure AS DATE)) AS day, origin, destination, count(*) AS n
+        FROM {table}
+        WHERE departure >= DATE '{FIRST}' AND departure < DATE '{LAST}' + 1
+          AND CAST(departure AS TIME) >= TIME '{START}' AND CAST(departure AS TIME) < TIME '{END}'
+        GROUP BY ALL""")  # noqa: S608 - constants
+    found = found.fetchnumpy()
+    return checksum(found["day"], found["origin"], found["destination"], found["n"])
 
 
 def with_pandas(folder: Path) -> Any:
     """The same in pandas, as one would write it, with only the columns that are needed."""
-    return partial(_by_pandas, [folder])
+    return partial(_by_pandas, [folder / "parquet"])
 
 
 def with_pandas_by_file(folder: Path) -> Any:
     """The same with care: file by file, so that less has to be moved through memory."""
-    return partial(_by_pandas, sorted(folder.glob("*.parquet")))
+    return partial(_by_pandas, sorted(folder.glob("parquet/*")))
 
 
 def _by_pandas(paths: list[Path]) -> int:
@@ -119,11 +133,13 @@ def _by_pandas(paths: list[Path]) -> int:
     return checksum(day, total.origin.to_numpy(), total.destination.to_numpy(), total.n.to_numpy())
 
 
-READERS = {
+READERS: dict[str, Callable[[Path], Any]] = {
     "privroute": with_privroute,
     "duckdb": with_duckdb,
     "pandas": with_pandas,
     "pandas_by_file": with_pandas_by_file,
+    "privroute_csv": partial(with_privroute, ending="csv"),
+    "duckdb_csv": with_duckdb_csv,
 }
 
 
@@ -146,13 +162,15 @@ def measure(name: str, folder: Path) -> None:
 def main() -> None:
     """Write the files, run the readers in turns, compare."""
     parser = arguments(__doc__)
+    parser.add_argument("--rows", type=int, help=f"how many trips, {ROWS:,} unless said")
     parser.add_argument("--reader", choices=READERS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.reader:
         measure(options.reader, options.folder)
         return
-    rows = ROWS // 10 if options.quick else ROWS
+    rows = options.rows or (ROWS // 10 if options.quick else ROWS)
+    rows = max(1, rows // FILES) * FILES
     seen: dict[str, list[dict[str, float]]] = {name: [] for name in READERS}
     with tempfile.TemporaryDirectory() as place:
         say(options.json, f"Writing {rows:,} trips")
@@ -173,11 +191,13 @@ def main() -> None:
             "rows": rows,
             "seconds": seconds,
             "ratio_duckdb": seconds["privroute"] / seconds["duckdb"],
+            "ratio_duckdb_csv": seconds["privroute_csv"] / seconds["duckdb_csv"],
             "ratio_pandas": seconds["pandas"] / seconds["privroute"],
             "ratio_pandas_by_file": seconds["pandas_by_file"] / seconds["privroute"],
             "rows_per_second": rows / seconds["privroute"],
             "peak_memory_mb": peak["privroute"],
-            "peak_memory_mb_peers": {name: peak[name] for name in peak if name != "privroute"},
+            "peak_memory_mb_csv": peak["privroute_csv"],
+            "peak_memory_mb_peers": {name: peak[name] for name in peak if not name.startswith("privroute")},
         }
     )
 

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "bush_extraction.hpp"
 #include "bush_solver.hpp"
-#include "policy_extraction.hpp"
+#include "bush_sweeps.hpp"
 #include "reduction.hpp"
 
 namespace privroute {
@@ -25,12 +26,15 @@ public:
             stopped_ = true;
         } else if (options_.progress && now >= next_) {
             next_ = now + 0.1;
-            if (!options_.progress(iteration, gap, now)) {
-                status_ = Status::interrupted;
-                stopped_ = true;
-            }
+            tell();
         }
         return !stopped_;
+    }
+    // Begins another phase and tells so at once, if the caller has been told anything yet.
+    void enter(Phase next) {
+        phase = next;
+        share = 0.0;
+        if (!stopped_ && options_.progress && seconds() >= 0.1) tell();
     }
     [[nodiscard]] double seconds() const {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -39,8 +43,16 @@ public:
 
     int iteration = 0;
     double gap = std::numeric_limits<double>::infinity();
+    Phase phase = Phase::starting;
+    double share = 0.0;
 
 private:
+    void tell() {
+        if (options_.progress(phase, share, gap)) return;
+        status_ = Status::interrupted;
+        stopped_ = true;
+    }
+
     const AssignmentOptions& options_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     double next_ = 0.1;
@@ -81,13 +93,20 @@ public:
           threads_(useful_threads()),
           solver_(reduction_, traffic(), problem.demand, threads_) {}
 
-    Assignment solve(const PolicyView& earlier) {
-        solver_.start(problem_.network.links(), earlier);
+    Assignment solve(const Earlier& earlier) {
+        // Every source gets its bush, also if the caller stops in between: the solution is then the first one.
+        solver_.start(problem_.network, earlier.paths, earlier.bushes, [this](double done) {
+            watch_.share = done;
+            watch_.go_on();
+        });
+        watch_.enter(Phase::solving);
         // The certificate is computed from the policy, with its own rounding: if it misses the goal, aim lower.
         double goal = options_.gap;
         for (int attempt = 0; attempt < 4; ++attempt, goal *= 0.3) {
             result_.status = iterate(goal);
+            watch_.enter(Phase::extracting);
             extract();
+            watch_.phase = Phase::solving;
             if (result_.relative_gap <= options_.gap) result_.status = Status::converged;
             if (result_.status != Status::converged || result_.relative_gap <= options_.gap) return std::move(result_);
         }
@@ -176,17 +195,16 @@ private:
     void extract() {
         solver_.rebalance();
         result_.iterations = watch_.iteration;
-        const std::size_t sources = reduction_.sources.size(), pairs = problem_.demand.size();
-        PolicyAssembly assembly(pairs, sources + 1 + groups_.size());
-        route_demand(assembly);
-
+        // Two bushes for each origin: the solver's for pairs with demand, the tree of shortest paths for those without.
+        // They stand side by side, and the empty ones are dropped at the end.
+        std::vector<OriginBush> bushes(2 * groups_.size());
+        route_demand(bushes);
+        result_.policy = lined_up(bushes);
         result_.link_flow.assign(problem_.network.links(), 0.0);
-        for (std::size_t pair = 0; pair < pairs; ++pair) {
-            assembly.for_each_path(pair, [&](double probability, std::span<const Link> links) {
-                const double rate = problem_.demand[pair] * probability;
-                for (const Link link : links) result_.link_flow[link] += rate;
-            });
-        }
+        if (!result_.policy.root.empty())
+            result_.link_flow =
+                load_bushes(result_.policy.view(problem_.network, problem_.destination), problem_.demand, threads_);
+
         double total = 0.0;
         result_.objective = 0.0;
         std::vector<double> cost(problem_.network.links());
@@ -196,67 +214,85 @@ private:
             total += result_.link_flow[link] * cost[link];
             result_.objective += problem_.latency.objective(link, y, options_.criterion);
         }
-        const double shortest = route_rest(assembly, cost);
+        const double shortest = route_rest(bushes, cost);
         result_.relative_gap = total > shortest ? total / shortest - 1.0 : 0.0;
         // Where curves overflow, costs are cut off and no longer tell paths apart: then the gap says nothing.
         const bool cut_off = std::any_of(cost.begin(), cost.end(), [](double c) { return !(c < highest_cost); });
         if (cut_off || !std::isfinite(result_.objective)) result_.relative_gap = std::numeric_limits<double>::infinity();
-        result_.policy = assembly.finish();
+        if (any_idle_) result_.policy = lined_up(bushes);
     }
 
-    // Paths of the pairs with demand: the splits of their bush, or the links that were given.
-    void route_demand(PolicyAssembly& assembly) {
-        const std::size_t sources = reduction_.sources.size();
+    // The bushes of the pairs with demand.
+    void route_demand(std::vector<OriginBush>& bushes) {
         // Below 1e-15 it is rounding; but where a curve starts with infinite slope no flow is too small to be felt.
         const double negligible = solver_.traffic().any_steep ? 0.0 : 1e-15;
-        std::vector<BushPaths> paths(static_cast<std::size_t>(threads_), BushPaths(reduction_, negligible));
-        parallel_for(sources, threads_, [&](std::size_t worker, std::size_t s) {
-            paths[worker].use(solver_.bushes()[s]);
-            PolicyAssembly::Chunk& chunk = assembly.chunk(s);
-            for (const std::int32_t pair : solver_.pairs_of()[s]) {
-                const std::size_t first = chunk.paths();
-                paths[worker].write(reduction_.trips[pair], chunk);
-                assembly.assign(pair, s, first);
+        std::vector<BushExtraction> extractions(static_cast<std::size_t>(threads_),
+                                                BushExtraction(problem_.network, reduction_, negligible));
+        parallel_for(groups_.size(), threads_, [&](std::size_t worker, std::size_t group) {
+            std::vector<ReducedTrip> trips;
+            const Bush* bush = nullptr;  // the pairs of an origin have one source
+            for (const std::int32_t pair : groups_.pairs(group)) {
+                if (!(problem_.demand[pair] > 0.0)) continue;
+                trips.push_back(reduction_.trips[pair]);
+                if (trips.back().source >= 0) bush = &solver_.bushes()[trips.back().source];
             }
+            extractions[worker].write(bush, trips, bushes[2 * group]);
         });
-        PolicyAssembly::Chunk& chunk = assembly.chunk(sources);
-        for (std::size_t pair = 0; pair < problem_.demand.size(); ++pair) {
-            const ReducedTrip& trip = reduction_.trips[pair];
-            const bool same = problem_.origin[pair] == problem_.destination[pair];
-            if (!same && (!(problem_.demand[pair] > 0.0) || trip.source >= 0)) continue;
-            const std::size_t first = chunk.paths();
-            chunk.add(1.0, trip.first, {}, trip.last);
-            assembly.assign(pair, sources, first);
-        }
     }
 
-    // Paths of the pairs without demand: shortest at the final costs. Returns the cost of all demand on shortest paths.
-    double route_rest(PolicyAssembly& assembly, const std::vector<double>& cost) {
-        const Graph& network = problem_.network;
-        std::vector<ShortestPaths> searches(static_cast<std::size_t>(threads_), ShortestPaths(network));
+    // The bushes of the pairs without demand. Returns the cost of all demand on shortest paths.
+    double route_rest(std::vector<OriginBush>& bushes, const std::vector<double>& cost) {
+        std::vector<ShortestPaths> searches(static_cast<std::size_t>(threads_), ShortestPaths(problem_.network));
+        std::vector<BushExtraction> extractions(static_cast<std::size_t>(threads_),
+                                                BushExtraction(problem_.network, reduction_, 0.0));
         std::vector<double> shortest(groups_.size(), 0.0);
+        std::vector<std::uint8_t> idle(groups_.size(), 0);
         parallel_for(groups_.size(), threads_, [&](std::size_t worker, std::size_t group) {
             const auto pairs = groups_.pairs(group);
             ShortestPaths& search = searches[worker];
             search.run(cost, problem_.origin[pairs[0]]);
-            const std::size_t index = reduction_.sources.size() + 1 + group;
-            PolicyAssembly::Chunk& chunk = assembly.chunk(index);
-            std::vector<Link> path;
+            std::vector<Node> without;
             for (const std::int32_t pair : pairs) {
                 const Node to = problem_.destination[pair];
-                if (problem_.demand[pair] > 0.0) {
+                if (problem_.demand[pair] > 0.0)
                     shortest[group] += problem_.demand[pair] * search.distance[to];
-                } else if (search.incoming[to] >= 0) {
-                    path.clear();
-                    for (Node v = to; search.incoming[v] >= 0; v = network.tail[search.incoming[v]])
-                        path.push_back(search.incoming[v]);
-                    const std::size_t first = chunk.paths();
-                    chunk.add(1.0, -1, path, -1);
-                    assembly.assign(pair, index, first);
-                }
+                else
+                    without.push_back(to);
             }
+            idle[group] = !without.empty();
+            extractions[worker].write_tree(search, without, bushes[2 * group + 1]);
         });
+        any_idle_ = std::any_of(idle.begin(), idle.end(), [](std::uint8_t one) { return one != 0; });
         return std::accumulate(shortest.begin(), shortest.end(), 0.0);
+    }
+
+    // The bushes that have links, one after the other.
+    PolicyBushes lined_up(const std::vector<OriginBush>& bushes) const {
+        PolicyBushes policy;
+        std::size_t links = 0, shares = 0;
+        for (const OriginBush& bush : bushes) {
+            links += bush.links.size();
+            shares += bush.share.size();
+        }
+        policy.links.reserve(links);
+        policy.share.reserve(shares);
+        policy.bush_of_pair.assign(problem_.demand.size(), 0);
+        for (std::size_t group = 0; group < groups_.size(); ++group) {
+            std::int32_t number[2] = {0, 0};  // any will do for pairs whose bush is not made yet: they carry nothing
+            for (const std::size_t side : {0, 1}) {
+                const OriginBush& bush = bushes[2 * group + side];
+                if (bush.links.empty()) continue;
+                number[side] = static_cast<std::int32_t>(policy.root.size());
+                policy.root.push_back(problem_.origin[groups_.pairs(group)[0]]);
+                policy.links.insert(policy.links.end(), bush.links.begin(), bush.links.end());
+                policy.share.insert(policy.share.end(), bush.share.begin(), bush.share.end());
+                policy.link_start.push_back(static_cast<std::int64_t>(policy.links.size()));
+                policy.share_start.push_back(static_cast<std::int64_t>(policy.share.size()));
+            }
+            for (const std::int32_t pair : groups_.pairs(group))
+                policy.bush_of_pair[pair] = number[problem_.demand[pair] > 0.0 ? 0 : 1];
+        }
+        return policy;
     }
 
     const AssignmentProblem& problem_;
@@ -267,12 +303,13 @@ private:
     OriginGroups groups_;
     int threads_;
     BushSolver solver_;
+    bool any_idle_ = false;
     Assignment result_;
 };
 
 }  // namespace
 
-Assignment assign(const AssignmentProblem& problem, const AssignmentOptions& options, const PolicyView& earlier) {
+Assignment assign(const AssignmentProblem& problem, const AssignmentOptions& options, const Earlier& earlier) {
     return Run(problem, options).solve(earlier);
 }
 

@@ -17,10 +17,14 @@
 #include "graph.hpp"
 #include "latency.hpp"
 #include "policy.hpp"
+#include "policy_bushes.hpp"
 
 namespace privroute {
 
 enum class Status : std::uint8_t { converged, iteration_limit, time_limit, interrupted, stalled };
+
+// What the solver is at. The share of `solving` is not known beforehand: it is told by the gap.
+enum class Phase : std::uint8_t { starting = 0, solving = 1, extracting = 2 };
 
 struct AssignmentProblem {
     const Graph& network;
@@ -37,8 +41,8 @@ struct AssignmentOptions {
     int max_iterations = 1000;
     double time_limit = std::numeric_limits<double>::infinity();  // seconds
     int threads = 1;
-    // Called now and then with (iteration, gap, seconds) from the thread that solves; false stops.
-    std::function<bool(int, double, double)> progress;
+    // Called now and then with (phase, share of the phase that is done, gap) from the thread that solves; false stops.
+    std::function<bool(Phase, double, double)> progress;
 };
 
 struct ReportRow {
@@ -55,10 +59,16 @@ struct Assignment {
     double objective = 0.0;
     std::vector<double> link_flow;  // policy times demand, without background
     std::vector<ReportRow> report;
-    Policy policy;
+    PolicyBushes policy;
 };
 
-// Every pair has a path. `earlier`: a policy for the same pairs to start from, or empty spans.
-Assignment assign(const AssignmentProblem& problem, const AssignmentOptions& options, const PolicyView& earlier = {});
+// A policy for the same pairs to start from, in one of its two forms; empty for none.
+struct Earlier {
+    PolicyView paths;
+    BushesView bushes;
+};
+
+// Every pair has a path.
+Assignment assign(const AssignmentProblem& problem, const AssignmentOptions& options, const Earlier& earlier = {});
 
 }  // namespace privroute

@@ -18,6 +18,7 @@
 #include "arrays.hpp"
 #include "assignment.hpp"
 #include "bindings.hpp"
+#include "bush_arrays.hpp"
 #include "graph.hpp"
 #include "latency.hpp"
 #include "policy.hpp"
@@ -41,7 +42,7 @@ const char* name(Status status) {
     return "";
 }
 
-// Arrays of an earlier policy: pair_start, path_start, links, probability.
+// Arrays of an earlier policy as paths: pair_start, path_start, links, probability.
 using PolicyArrays = std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<Link>, Array<double>>;
 
 // The latency curves of all links, kept alive for as long as Python holds them.
@@ -99,7 +100,7 @@ nb::dict assign_py(const Array<Node>& tail, const Array<Node>& head, const Array
                    const LatencyArrays& latency_arrays, const Array<double>& background, const Array<Node>& origin,
                    const Array<Node>& destination, const Array<double>& demand, bool equilibrium, double gap,
                    int max_iterations, double time_limit, int threads, const nb::object& progress,
-                   const std::optional<PolicyArrays>& earlier) {
+                   const std::optional<PolicyArrays>& earlier, const BushArrays* earlier_bushes) {
     Assignment result;
     std::exception_ptr failure;
     {
@@ -115,22 +116,23 @@ nb::dict assign_py(const Array<Node>& tail, const Array<Node>& head, const Array
         options.time_limit = time_limit;
         options.threads = threads;
         // Also without a callback of the caller's: this is where Ctrl-C is noticed.
-        options.progress = [&](int iteration, double reached, double seconds) {
+        options.progress = [&](Phase phase, double share, double reached) {
             nb::gil_scoped_acquire locked;
             try {
                 if (PyErr_CheckSignals() != 0) throw nb::python_error();
                 if (progress.is_none()) return true;
-                const nb::object answer = progress(iteration, reached, seconds);
+                const nb::object answer = progress(static_cast<int>(phase), share, reached);
                 return answer.is_none() || nb::cast<bool>(answer);
             } catch (...) {
                 failure = std::current_exception();
                 return false;
             }
         };
-        PolicyView start;
+        Earlier start;
         if (earlier)
-            start = {view(std::get<0>(*earlier)), view(std::get<1>(*earlier)), view(std::get<2>(*earlier)),
-                     view(std::get<3>(*earlier))};
+            start.paths = {view(std::get<0>(*earlier)), view(std::get<1>(*earlier)), view(std::get<2>(*earlier)),
+                           view(std::get<3>(*earlier))};
+        if (earlier_bushes != nullptr) start.bushes = earlier_bushes->view();
         result = assign(problem, options, start);
     }
     if (failure) std::rethrow_exception(failure);
@@ -154,10 +156,14 @@ nb::dict assign_py(const Array<Node>& tail, const Array<Node>& head, const Array
     out["relative_gap"] = result.relative_gap;
     out["objective"] = result.objective;
     out["link_flow"] = give(std::move(result.link_flow));
-    out["pair_start"] = give(std::move(result.policy.pair_start));
-    out["path_start"] = give(std::move(result.policy.path_start));
-    out["links"] = give(std::move(result.policy.links));
-    out["probability"] = give(std::move(result.policy.probability));
+    nb::dict policy;
+    policy["root"] = give(std::move(result.policy.root));
+    policy["link_start"] = give(std::move(result.policy.link_start));
+    policy["links"] = give(std::move(result.policy.links));
+    policy["share_start"] = give(std::move(result.policy.share_start));
+    policy["share"] = give(std::move(result.policy.share));
+    policy["bush_of_pair"] = give(std::move(result.policy.bush_of_pair));
+    out["policy"] = policy;
     out["report"] = report;
     return out;
 }
@@ -174,7 +180,7 @@ void bind_assignment(nb::module_& module) {
     module.def("assign", &assign_py, nb::kw_only(), "tail"_a, "head"_a, "no_through"_a, "latency"_a, "background"_a,
                "origin"_a, "destination"_a, "demand"_a, "equilibrium"_a = false, "gap"_a = 1e-8,
                "max_iterations"_a = 1000, "time_limit"_a = std::numeric_limits<double>::infinity(), "threads"_a = 1,
-               "progress"_a = nb::none(), "earlier"_a = nb::none());
+               "progress"_a = nb::none(), "earlier"_a = nb::none(), "earlier_bushes"_a = nb::none());
 }
 
 }  // namespace privroute

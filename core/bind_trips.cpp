@@ -2,8 +2,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 
+#include <algorithm>
+
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "hours.hpp"
 #include "nearest.hpp"
 #include "text_lines.hpp"
 
@@ -25,20 +28,37 @@ nb::tuple split_lines(const nb::bytes& text, char delimiter, std::size_t cells, 
     return nb::make_tuple(columns, splitter.result.malformed);
 }
 
-// (texts,) whether each text is UTF-8; text i is data[offset[i] : offset[i + 1]].
-Owned<bool> valid_utf8(const Array<std::int64_t>& offset, const Array<std::uint8_t>& data) {
-    const std::size_t texts = offset.size() == 0 ? 0 : offset.size() - 1;
-    bool* valid = new bool[texts];
-    nb::capsule owner(valid, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+// (offset, data, present) of the texts that are kept, see KeptTexts; text i is data[offset[i] : offset[i + 1]].
+nb::tuple kept_texts(const Array<std::int64_t>& offset, const Array<std::uint8_t>& data, const Array<bool>& present,
+                     std::size_t longest) {
+    const std::size_t texts = present.size();
+    bool* kept = new bool[texts];
+    nb::capsule owner(kept, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+    std::copy_n(present.data(), texts, kept);
+    KeptTexts result = [&] {
+        nb::gil_scoped_release unlocked;
+        return KeptTexts(view(offset), data.data(), {kept, texts}, longest);
+    }();
+    return nb::make_tuple(give(std::move(result.offset)), give(std::move(result.data)),
+                          Owned<bool>(kept, {texts}, owner));
+}
+
+// Positions of the times that are missing or lie in hours of the day, see within_hours.
+Owned<std::int64_t> in_hours(const Array<std::int64_t>& time_us, const Array<bool>& present,
+                             const Array<std::int64_t>& starts, std::int64_t length) {
+    std::vector<std::int64_t> found;
     {
         nb::gil_scoped_release unlocked;
-        const auto* bytes = reinterpret_cast<const char*>(data.data());
-        for (std::size_t text = 0; text < texts; ++text) {
-            const std::int64_t start = offset.data()[text], end = offset.data()[text + 1];
-            valid[text] = is_utf8({bytes + start, static_cast<std::size_t>(end - start)});
+        const auto from = view(starts);
+        found.resize(time_us.size());
+        std::size_t count = 0;
+        for (std::size_t at = 0; at < time_us.size(); ++at) {
+            found[count] = static_cast<std::int64_t>(at);  // overwritten by the next one unless it counts
+            count += !present.data()[at] | within_hours(time_us.data()[at], from, length);
         }
+        found.resize(count);
     }
-    return Owned<bool>(valid, {texts}, owner);
+    return give(std::move(found));
 }
 
 // (points,) index of the nearest place, -1 where none is near; see NearestPlace.
@@ -61,7 +81,8 @@ Owned<std::int32_t> nearest_places(const Array<double>& place_longitude, const A
 void bind_trips(nb::module_& module) {
     using namespace nb::literals;
     module.def("split_lines", &split_lines, "text"_a, "delimiter"_a, "cells"_a, "wanted"_a, "longest"_a);
-    module.def("valid_utf8", &valid_utf8, "offset"_a, "data"_a);
+    module.def("kept_texts", &kept_texts, "offset"_a, "data"_a, "present"_a, "longest"_a);
+    module.def("in_hours", &in_hours, "time_us"_a, "present"_a, "starts"_a, "length"_a);
     module.def("nearest_places", &nearest_places, "place_longitude"_a, "place_latitude"_a, "largest_chord"_a,
                "longitude"_a, "latitude"_a);
 }

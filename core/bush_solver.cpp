@@ -3,11 +3,68 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
+
+#include "bush_sweeps.hpp"
 
 namespace privroute {
 namespace {
 
-// Sums, link by link, what an earlier policy sends over the reduced graph for the pairs of one source.
+// Sums, link by link, what an earlier policy by origin sends over the reduced graph for the pairs of one source.
+class EarlierBushFlow {
+public:
+    EarlierBushFlow(const Graph& network, const Reduction& reduction, const BushesView& policy)
+        : network_(network),
+          reduction_(reduction),
+          policy_(policy),
+          reduced_(network.links(), -1),
+          flow_(network.links(), 0.0),
+          load_(network.nodes(), 0.0) {
+        for (std::size_t link = 0; link < reduction.original.size(); ++link)
+            reduced_[reduction.original[link]] = static_cast<Link>(link);
+    }
+
+    // Empty if a link is used that the reduced graph does not have.
+    std::vector<BushBuilder::Used> of(const std::vector<std::int32_t>& pairs, std::span<const double> demand) {
+        std::vector<std::pair<std::int32_t, std::int32_t>> by_bush;
+        for (const std::int32_t pair : pairs) by_bush.emplace_back(policy_.bush_of_pair[pair], pair);
+        std::sort(by_bush.begin(), by_bush.end());
+        bool valid = true;
+        std::vector<Link> touched;
+        for (std::size_t i = 0; i < by_bush.size();) {
+            const std::int32_t bush = by_bush[i].first;
+            const Link first = reduction_.trips[by_bush[i].second].first;
+            for (; i < by_bush.size() && by_bush[i].first == bush; ++i) {
+                const ReducedTrip& trip = reduction_.trips[by_bush[i].second];
+                // The links given by the reduction are no part of the bush, even if others may choose them.
+                const Node to = trip.last >= 0 ? network_.tail[trip.last] : policy_.destination[by_bush[i].second];
+                load_[to] += demand[by_bush[i].second];
+            }
+            send_back(policy_, static_cast<std::size_t>(bush), load_, [&](Link link, double amount) {
+                if (link == first || !(amount > 0.0)) return;
+                valid = valid && reduced_[link] >= 0;
+                if (flow_[link] == 0.0) touched.push_back(link);
+                flow_[link] += amount;
+            });
+        }
+        std::vector<BushBuilder::Used> used;
+        for (const Link link : touched) {
+            if (valid) used.push_back({reduced_[link], flow_[link]});
+            flow_[link] = 0.0;
+        }
+        return used;
+    }
+
+private:
+    const Graph& network_;
+    const Reduction& reduction_;
+    const BushesView& policy_;
+    std::vector<Link> reduced_;
+    std::vector<double> flow_;
+    std::vector<double> load_;
+};
+
+// The same for an earlier policy as paths.
 class EarlierFlow {
 public:
     EarlierFlow(std::size_t network_links, const Reduction& reduction, const PolicyView& policy)
@@ -74,12 +131,20 @@ private:
 
 }  // namespace
 
-void BushSolver::start(std::size_t network_links, const PolicyView& earlier) {
+void BushSolver::start(const Graph& network, const PolicyView& paths, const BushesView& bushes,
+                       const std::function<void(double)>& tell) {
     const std::size_t sources = bushes_.size();
     std::vector<std::vector<BushBuilder::Used>> used(sources);
-    if (!demand_.empty() && earlier.pairs() == demand_.size()) {
-        EarlierFlow flow(network_links, reduction_, earlier);
-        for (std::size_t s = 0; s < sources; ++s) used[s] = flow.of(pairs_of_[s], demand_);
+    const bool from_paths = !demand_.empty() && paths.pairs() == demand_.size();
+    const bool from_bushes = !demand_.empty() && bushes.pairs() == demand_.size();
+    if (from_paths || from_bushes) {
+        if (from_paths) {
+            EarlierFlow flow(network.links(), reduction_, paths);
+            for (std::size_t s = 0; s < sources; ++s) used[s] = flow.of(pairs_of_[s], demand_);
+        } else {
+            EarlierBushFlow flow(network, reduction_, bushes);
+            for (std::size_t s = 0; s < sources; ++s) used[s] = flow.of(pairs_of_[s], demand_);
+        }
         for (const auto& links : used)
             for (const auto& [link, rate] : links) traffic_.flow[link] += rate;
         traffic_.refresh();
@@ -90,6 +155,7 @@ void BushSolver::start(std::size_t network_links, const PolicyView& earlier) {
     std::vector<double> demand_at(reduction_.graph.nodes(), 0.0);
     for (std::size_t s = 0; s < sources; ++s) {
         const Node source = reduction_.sources[s];
+        tell(static_cast<double>(s) / static_cast<double>(sources));
         search.run(traffic_.cost, source);
         for (const std::int32_t pair : pairs_of_[s]) demand_at[reduction_.trips[pair].destination] += demand_[pair];
         std::optional<Bush> bush = builder.build(source, used[s], search, demand_at);

@@ -1,6 +1,7 @@
 // All bushes of an assignment and the two steps of Algorithm B on them: renewing the bushes, equilibrating them.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "equilibration.hpp"
 #include "parallel.hpp"
 #include "policy.hpp"
+#include "policy_bushes.hpp"
 #include "reduction.hpp"
 #include "traffic.hpp"
 
@@ -33,8 +35,11 @@ public:
 
     // Loads the earlier policy's paths with the present demand where its links form a bush; other sources get trees of
     // shortest paths, each loaded before the next is sought, so that later sources avoid what is full already.
-    // `earlier` is a policy for the same pairs on a network of `network_links` links, or empty. Every pair has a path.
-    void start(std::size_t network_links, const PolicyView& earlier);
+    // The earlier policy is for the same pairs on the same network, as paths or by origin, or empty. Every pair has a
+    // path.
+    // tell(share) is called after each source.
+    void start(const Graph& network, const PolicyView& paths, const BushesView& bushes,
+               const std::function<void(double)>& tell);
 
     // Renews all bushes at the present flows. Returns the sums over all sources.
     BushCost renew() {

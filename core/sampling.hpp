@@ -16,11 +16,17 @@ public:
     Uniform(std::uint64_t key, std::uint64_t stream) : key_(mix(key ^ mix(stream))) {}
 
     // In [0, 1), a multiple of 2^-53.
-    [[nodiscard]] double operator()(std::uint64_t draw) const {
-        return static_cast<double>(mix(key_ + (draw + 1) * 0x9E3779B97F4A7C15ULL) >> 11) * 0x1.0p-53;
+    [[nodiscard]] double operator()(std::uint64_t draw) const { return at(key_, draw); }
+    // A draw that needs several numbers takes at(key(draw), 0), at(key(draw), 1), ...
+    [[nodiscard]] std::uint64_t key(std::uint64_t draw) const { return hash(key_, draw); }
+    [[nodiscard]] static double at(std::uint64_t key, std::uint64_t draw) {
+        return static_cast<double>(hash(key, draw) >> 11) * 0x1.0p-53;
     }
 
 private:
+    static std::uint64_t hash(std::uint64_t key, std::uint64_t draw) {
+        return mix(key + (draw + 1) * 0x9E3779B97F4A7C15ULL);
+    }
     static std::uint64_t mix(std::uint64_t z) {
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;

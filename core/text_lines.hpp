@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,13 @@ inline bool is_utf8(std::string_view text) {
     const auto at = [&](std::size_t place) { return static_cast<unsigned char>(text[place]); };
     std::size_t place = 0;
     while (place < text.size()) {
+        std::uint64_t eight;  // most texts are ASCII: eight bytes at a time
+        while (place + sizeof eight <= text.size()) {
+            std::memcpy(&eight, text.data() + place, sizeof eight);
+            if (eight & 0x8080808080808080) break;
+            place += sizeof eight;
+        }
+        if (place == text.size()) break;
         const unsigned char first = at(place);
         if (first < 0x80) {
             ++place;
@@ -42,6 +50,30 @@ struct TextColumn {
     void add(std::string_view text) {
         data.insert(data.end(), text.begin(), text.end());
         offset.push_back(static_cast<std::int64_t>(data.size()));
+    }
+};
+
+// Copies those texts that are present, UTF-8 and not too long; the others become missing. Needs memory for the copies only,
+// so that a text of a gigabyte costs nothing here.
+struct KeptTexts {
+    std::vector<std::int64_t> offset;
+    std::vector<std::uint8_t> data;
+
+    // present : of each text, on return whether it was kept
+    KeptTexts(std::span<const std::int64_t> from, const std::uint8_t* bytes, std::span<bool> present,
+              std::size_t longest)
+        : offset(present.size() + 1, 0) {
+        for (std::size_t text = 0; text < present.size(); ++text) {
+            const auto length = static_cast<std::size_t>(from[text + 1] - from[text]);
+            present[text] = present[text] && length <= longest &&
+                            is_utf8({reinterpret_cast<const char*>(bytes) + from[text], length});
+            offset[text + 1] = offset[text] + (present[text] ? from[text + 1] - from[text] : 0);
+        }
+        data.resize(static_cast<std::size_t>(offset.back()));
+        for (std::size_t text = 0; text < present.size(); ++text) {
+            const auto length = static_cast<std::size_t>(offset[text + 1] - offset[text]);
+            if (length > 0) std::memcpy(data.data() + offset[text], bytes + from[text], length);
+        }
     }
 };
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from privroute.network.zone_files import with_grid as with_grid
     from privroute.network.zone_files import with_zones as with_zones
     from privroute.policy.decomposition import decompose as decompose
-    from privroute.policy.routing_policy import Route as Route
+    from privroute.policy.routes import Route as Route
     from privroute.policy.routing_policy import RoutingPolicy as RoutingPolicy
     from privroute.policy.travel_time import TravelTimes as TravelTimes
     from privroute.policy.travel_time import total_travel_time as total_travel_time
@@ -113,7 +113,8 @@ _PUBLIC = {
     "network.zone_areas": ("ZoneAreas",),
     "network.zone_files": ("with_grid", "with_zones"),
     "policy.decomposition": ("decompose",),
-    "policy.routing_policy": ("Route", "RoutingPolicy"),
+    "policy.routes": ("Route",),
+    "policy.routing_policy": ("RoutingPolicy",),
     "policy.travel_time": ("TravelTimes", "total_travel_time", "travel_times", "volume_over_capacity"),
     "privacy.budget": ("Approval",),
     "privacy.ledger": ("Ledger",),

@@ -13,7 +13,16 @@ def pair_costs(
     cost: NDArray[np.float64],
     origin: NDArray[np.int32],
     destination: NDArray[np.int32],
+    threads: int = ...,
 ) -> NDArray[np.float64]: ...
+def joined_by_a_hub(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+) -> bool: ...
+def trip_table(text: bytes, begin: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None: ...
 def first_fault(
     tail: NDArray[np.int32],
     head: NDArray[np.int32],
@@ -61,6 +70,25 @@ def decompose(
     flows: NDArray[np.float64],
     smallest: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...
+def gravity_factors(
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    decay: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    columns: NDArray[np.float64],
+    factor_in: NDArray[np.float64],
+    steps: int,
+    tolerance: float,
+    largest: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def gravity_totals(
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    decay: NDArray[np.float64],
+    factor_out: NDArray[np.float64],
+    factor_in: NDArray[np.float64],
+    value: NDArray[np.float64],
+) -> tuple[float, float]: ...
 
 class Latency:
     def __init__(
@@ -91,9 +119,73 @@ def assign(
     max_iterations: int = ...,
     time_limit: float = ...,
     threads: int = ...,
-    progress: Callable[[int, float, float], object] | None = ...,
+    progress: Callable[[int, float, float], object] | None = ...,  # phase, share, gap
     earlier: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None = ...,
+    earlier_bushes: Bushes | None = ...,
 ) -> dict[str, Any]: ...
+
+class Bushes:
+    def __init__(
+        self,
+        *,
+        tail: NDArray[np.int32],
+        head: NDArray[np.int32],
+        no_through: NDArray[np.uint8],
+        origin: NDArray[np.int32],
+        destination: NDArray[np.int32],
+        root: NDArray[np.int32],
+        link_start: NDArray[np.int64],
+        links: NDArray[np.int32],
+        share_start: NDArray[np.int64],
+        share: NDArray[np.float64],
+        bush_of_pair: NDArray[np.int32],
+    ) -> None: ...
+    def first_fault(self, threads: int) -> tuple[int, int, int]: ...
+    def load(self, rate: NDArray[np.float64], threads: int) -> NDArray[np.float64]: ...
+    def expected(self, value: NDArray[np.float64], threads: int) -> NDArray[np.float64]: ...
+    def likeliest(self, threads: int) -> NDArray[np.float64]: ...
+    def route_counts(self, threads: int) -> NDArray[np.int64]: ...
+    def totals(self, threads: int) -> tuple[float, float]: ...
+    def sample(
+        self, pairs: NDArray[np.int64], key: int, stream: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
+    def sample_numbers(self, pairs: NDArray[np.int64], key: int, stream: int) -> NDArray[np.int64]: ...
+    def numbered(
+        self, pairs: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
+    def best(
+        self, pairs: NDArray[np.int64], limit: int, threads: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]: ...
+    def unit_flows(self, pairs: NDArray[np.int64], flows: NDArray[np.float64]) -> None: ...
+    def users(self) -> NDArray[np.int64]: ...
+
+class RouteWriter:
+    def __init__(
+        self,
+        *,
+        tail: NDArray[np.int32],
+        head: NDArray[np.int32],
+        node_start: NDArray[np.int64],
+        node_text: bytes,
+        link_start: NDArray[np.int64],
+        link_text: bytes,
+        duration: NDArray[np.float64],
+        free_flow: NDArray[np.float64],
+        length: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> None: ...
+    def write(
+        self,
+        first: NDArray[np.int64],
+        start: NDArray[np.int64],
+        links: NDArray[np.int32],
+        probability: NDArray[np.float64],
+        *,
+        with_remaining: bool,
+        threads: int,
+    ) -> list[NDArray[np.uint8]]: ...
+
+def json_number(value: float, tenths: bool) -> bytes: ...
 
 class ProjectionPlan:
     def __init__(self, tail: NDArray[np.int32], head: NDArray[np.int32], no_through: NDArray[np.uint8]) -> None: ...
@@ -117,7 +209,12 @@ def instruction_sets() -> list[str]: ...
 def split_lines(
     text: bytes, delimiter: str, cells: int, wanted: NDArray[np.int64], longest: int
 ) -> tuple[list[tuple[NDArray[np.int64], NDArray[np.uint8]]], int]: ...
-def valid_utf8(offset: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.bool_]: ...
+def kept_texts(
+    offset: NDArray[np.int64], data: NDArray[np.uint8], present: NDArray[np.bool_], longest: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.bool_]]: ...
+def in_hours(
+    time_us: NDArray[np.int64], present: NDArray[np.bool_], starts: NDArray[np.int64], length: int
+) -> NDArray[np.int64]: ...
 def nearest_places(
     place_longitude: NDArray[np.float64],
     place_latitude: NDArray[np.float64],

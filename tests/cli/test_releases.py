@@ -84,7 +84,7 @@ def test_inspect_as_json_is_the_certificate(release: Path, unprotected: Path) ->
 
 def test_route_shows_the_alternatives_with_their_minutes(release: Path) -> None:
     known = pr.load_release(release)
-    pair = int(np.argmax(np.diff(known.policy.pair_start)))
+    pair = int(np.argmax(np.diff(known.policy.first_path())))
     labels = known.network.node_labels
     ends = labels[known.policy.pairs.origin[pair]], labels[known.policy.pairs.destination[pair]]
     found = json.loads(run("route", release, *ends, "--json").out)

@@ -32,7 +32,7 @@ def check_solution(network: pr.Network, demand: pr.Demand, solution: pr.Solution
         assert spent / shortest - 1 == pytest.approx(solution.relative_gap, abs=1e-11)
     idle = demand.rate_per_min == 0
     assert policy.expected(cost)[idle] == pytest.approx(least[idle], rel=1e-6, abs=1e-9)
-    assert (np.diff(policy.pair_start)[idle] == 1).all()
+    assert (np.diff(policy.first_path())[idle] == 1).all()
     objective = float(network.latency.integral(flow).sum()) if equilibrium else float(flow @ network.latency.time(flow))
     assert solution.objective == pytest.approx(objective, rel=1e-9)
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.history.held import everything
 
 import privroute as pr
+from privroute.errors import HistoryError
+from privroute.history.trip_database import UnreadableError, open_database
 
 NETWORK = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0, 1.0], 1.0), ["x", "y"])
 PAIRS = pr.Pairs([0, 1], [1, 0])
@@ -135,3 +140,51 @@ def test_printed_forms_show_no_counts() -> None:
     shown = f"{history!r} {history.mean!r}"
     assert "31337" not in shown
     assert f"{31337 / 60:.1f}"[:4] not in shown
+
+
+@pytest.mark.parametrize("before", [0, 5], ids=["at once", "in the middle"])
+def test_a_statement_that_fails_says_nothing_of_the_rows(before: int) -> None:
+    schema = pa.schema([("number", pa.int64())])
+
+    def batches() -> Any:
+        for _ in range(before):
+            yield pa.record_batch([pa.array(np.full(200_000, 31337))], schema=schema)
+        raise ValueError("MARK 31337")
+
+    with open_database(64, None) as database:
+        for read in (
+            lambda: list(database.batches("SELECT * FROM trips")),
+            lambda: database.rows("SELECT * FROM trips"),
+        ):
+            database.put("trips", pa.RecordBatchReader.from_batches(schema, batches()))
+            with pytest.raises(UnreadableError) as caught:
+                read()
+            assert not any(mark in everything(caught.value).lower() for mark in MARKS)
+
+
+@pytest.mark.parametrize(("text", "kind"), [("Out of Memory Error: MARK", HistoryError), ("MARK", UnreadableError)])
+def test_an_error_in_the_middle_of_a_result_says_only_of_what_kind_it_was(text: str, kind: type[Exception]) -> None:
+    class Result:
+        def to_arrow_reader(self, rows: int) -> Any:
+            assert rows
+            raise OSError(text)
+
+    with open_database(64, None) as database:
+        database.connection.close()
+        database.connection = type("Connection", (), {"sql": lambda *_: Result(), "close": lambda _: None})()
+        with pytest.raises(kind) as caught:
+            list(database.batches("SELECT 1"))
+    assert "mark" not in everything(caught.value).lower()
+
+
+def test_duckdb_draws_nothing_even_where_python_is_interactive() -> None:
+    program = """
+import duckdb
+from privroute.history.trip_database import open_database
+asked = "SELECT current_setting('enable_progress_bar'), current_setting('lock_configuration')"
+print(duckdb.connect().execute(asked).fetchall())
+with open_database(64, None) as database:
+    print(database.rows(asked))
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["[(True, False)]", "[(False, True)]"]

@@ -14,6 +14,8 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -92,9 +94,17 @@ class Lasting:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        self._settings: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
+
+    def execute(self, statement: str) -> Any:
+        if statement.startswith("SET "):  # said once, and locked since
+            if statement in self._settings:
+                return None
+            self._settings.add(statement)
+        return self._connection.execute(statement)
 
     def create_function(self, name: str, *given: Any, **options: Any) -> None:
         with suppress(duckdb.InvalidInputException):
@@ -206,6 +216,15 @@ def test_the_zone_of_a_point_is_the_same_alone_and_among_others() -> None:
     assert zones_that_depend_on_the_block() == 0
 
 
+_PEAK = """
+import sys
+import pyarrow as pa
+from tests.history.trip_cases import read
+assert read(sys.argv[1])[1].read == 2
+print(pa.default_memory_pool().max_memory())
+"""
+
+
 class TestOneRowNeedsLittle:
     """Less memory than one value has: a reading that ends without the row ends with it."""
 
@@ -226,6 +245,16 @@ class TestOneRowNeedsLittle:
         history, rows = read(path, unit=unit, memory_mb=64, **bounds)
         assert rows.read == 2
         assert history.counts.sum() == rows.counted <= 2
+
+    @pytest.mark.parametrize("column", ["origin", "departure"])
+    def test_a_long_text_is_not_copied_once_it_is_decoded(self, tmp_path: Path, column: str) -> None:
+        """Once in its page and once decoded; in a process of its own, whose Arrow can say how much it had at most."""
+        size = 64 * 2**20
+        path = self.write(tmp_path, **{column: ["x" * size, "1"]})
+        pq.write_table(pq.read_table(path), path, use_dictionary=False, write_statistics=False)
+        command = [sys.executable, "-c", _PEAK, str(path)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert 2 * size <= int(done.stdout) < 2.5 * size  # a copy would be a third one
 
     def test_a_user_with_a_million_equal_rows_is_bounded_in_little_memory(self, tmp_path: Path) -> None:
         many = 1_000_000
@@ -295,6 +324,18 @@ class TestPlantedBugsAreFound:
 
         monkeypatch.setattr(NearestZone, "__call__", by_block)
         assert self.found(tmp_path, with_coordinates)
+
+    def test_hours_that_shift_with_the_first_time_of_a_batch(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        alone = trip_batches.Hours.rows
+
+        def shifted(self: trip_batches.Hours, time_us: Any) -> Any:
+            first = next((time.as_py() for time in time_us if time.is_valid), 0)
+            return alone(self, pc.add(time_us, first % 2))
+
+        monkeypatch.setattr(trip_batches.Hours, "rows", shifted)
+        assert self.found(tmp_path, lambda layout: pa.types.is_timestamp(layout.kinds.get("departure", pa.null())))
 
     def test_an_abort_at_a_text_that_is_not_utf_8(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         texts = trip_batches._texts

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
     from numpy.typing import NDArray
 
-__all__ = ["random_path", "unit_flows"]
+__all__ = ["bush_policies", "random_path", "unit_flows"]
 
 
 def random_path(network: pr.Network, origin: int, destination: int, chance: np.random.Generator) -> list[int] | None:
@@ -59,3 +59,64 @@ def _joined(network: pr.Network) -> list[tuple[int, int]]:
         for destination in range(network.nodes)
         if origin != destination and random_path(network, origin, destination, chance)
     ]
+
+
+@st.composite
+def bush_policies(draw: DrawFn) -> pr.RoutingPolicy:
+    """A random policy by origin on a random network: any acyclic links with any shares, some origins with two bushes."""
+    network = draw(networks(most_nodes=7, most_links=20, largest=1e3))
+    chance = np.random.default_rng(draw(st.integers(0, 2**32)))
+    bushes = [
+        bush for origin in range(network.nodes) for bush in [_random_bush(network, origin, chance) for _ in range(2)]
+    ]
+    wanted = [
+        (origin, destination, number)
+        for number, (origin, links, _) in enumerate(bushes)
+        for destination in sorted({int(network.head[link]) for link in links})
+        if destination not in {d for o, d, n in _pairs_before(bushes, number, network)}
+    ]
+    order = chance.permutation(len(wanted))
+    origin, destination, number = (np.array([wanted[i][part] for i in order], dtype=np.int32) for part in range(3))
+    return pr.RoutingPolicy.by_origin(
+        network,
+        pr.Pairs(origin, destination),
+        root=np.array([bush[0] for bush in bushes], dtype=np.int32),
+        link_start=np.cumsum([0, *(len(bush[1]) for bush in bushes)]),
+        links=np.array([link for bush in bushes for link in bush[1]], dtype=np.int32),
+        share_start=np.cumsum([0, *(len(bush[2]) for bush in bushes)]),
+        share=np.array([share for bush in bushes for share in bush[2]], dtype=np.float64),
+        bush_of_pair=number,
+    )
+
+
+Bush = tuple[int, list[int], list[float]]
+
+
+def _pairs_before(bushes: list[Bush], number: int, network: pr.Network) -> list[tuple[int, int, int]]:
+    """Pairs that the origin's first bush has already; the second one takes the rest."""
+    if number % 2 == 0:
+        return []
+    origin, links, _ = bushes[number - 1]
+    return [(origin, int(network.head[link]), number - 1) for link in links]
+
+
+def _random_bush(network: pr.Network, origin: int, chance: np.random.Generator) -> Bush:
+    """Links that follow a random order of the nodes, each node with some of those that may enter it."""
+    order = [origin, *(node for node in chance.permutation(network.nodes).tolist() if node != origin)]
+    placed, links, shares = {origin}, [], []
+    for node in order[1:]:
+        open_links = [
+            link
+            for link in np.flatnonzero(network.head == node).tolist()
+            if int(network.tail[link]) in placed
+            and (network.tail[link] == origin or not network.no_through[network.tail[link]])
+        ]
+        if not open_links:
+            continue
+        chosen = chance.permutation(open_links)[: chance.integers(1, len(open_links) + 1)].tolist()
+        placed.add(node)
+        links += chosen
+        if len(chosen) > 1:
+            parts = chance.dirichlet(np.ones(len(chosen))) + 1e-3
+            shares += (parts / parts.sum()).tolist()
+    return origin, links, shares

@@ -19,7 +19,7 @@ import pytest
 
 import privroute as pr
 from privroute.errors import LargeDeltaWarning, PolicyError, ReleaseError
-from privroute.network.text_files import read_bytes
+from privroute.network.text_files import map_bytes, read_bytes
 from privroute.privacy.calibration import rho_to_epsilon
 from privroute.release import reading
 from privroute.release.certificate import epsilon_of_rho
@@ -158,7 +158,7 @@ def test_tables_in_several_parts_read_the_same(saved: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("offset", [2**32, -(2**32), 2**33])
 def test_links_that_would_wrap_to_good_ones_are_refused(offset: int) -> None:
-    policy = RELEASE.policy
+    policy = RELEASE.policy.as_paths()
     wrapped = policy.links.astype(np.int64) + offset
     with pytest.raises(PolicyError, match="links has values outside"):
         pr.RoutingPolicy(
@@ -166,7 +166,7 @@ def test_links_that_would_wrap_to_good_ones_are_refused(offset: int) -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["release.json", "routes.parquet"])
+@pytest.mark.parametrize("name", ["release.json", "routes.parquet", "policy.arrow"])
 def test_what_is_no_regular_file_is_refused_at_once(saved: Path, tmp_path: Path, name: str) -> None:
     place = tmp_path / "out"
     shutil.copytree(saved, place)
@@ -231,10 +231,17 @@ def test_each_table_is_opened_once(saved: Path, monkeypatch: pytest.MonkeyPatch)
             assert isinstance(source, pa.BufferReader)
             super().__init__(source, **options)
 
+    def mapped_once(path: Path, *, largest: int) -> object:
+        opened.append(path.name)
+        return map_bytes(path, largest=largest)
+
     monkeypatch.setattr(reading, "read_bytes", once)
+    monkeypatch.setattr(reading, "map_bytes", mapped_once)
     monkeypatch.setattr(pq, "ParquetFile", OnlyBuffers)
     pr.load_release(saved)
-    assert sorted(opened) == ["demand.parquet", "links.parquet", "nodes.parquet", "release.json", "routes.parquet"]
+    assert sorted(opened) == [
+        *("demand.parquet", "links.parquet", "nodes.parquet", "policy.arrow", "release.json", "routes.parquet")
+    ]
 
 
 @pytest.mark.parametrize("rho", [1e-12, 1e-7, 3e-4, 0.02, 0.5, 4.0, 300.0])

@@ -28,7 +28,7 @@ from privroute.release.release import Release
 SCENARIO = pr.sioux_falls()
 HISTORY = pr.simulate_days(SCENARIO.demand, days=3, seed=1)
 RELEASE = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(1.0, 1e-6))
-FILES = {"release.json", "nodes.parquet", "links.parquet", "routes.parquet", "demand.parquet"}
+FILES = {"release.json", "nodes.parquet", "links.parquet", "policy.arrow", "routes.parquet", "demand.parquet"}
 
 
 def same(one: Release, two: Release) -> bool:

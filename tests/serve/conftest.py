@@ -32,6 +32,11 @@ FLAGS = [
 ]
 
 
+def moved(policy: pr.RoutingPolicy, network: pr.Network) -> pr.RoutingPolicy:
+    """The same routes on a network with the same links."""
+    return pr.RoutingPolicy.by_origin(network, policy.pairs, **policy.bushes.arrays())
+
+
 @contextmanager
 def serving(release: pr.Release) -> Iterator[str]:
     """The address of a server of this release, in a thread of this process."""
@@ -91,12 +96,8 @@ def bare(release: pr.Release) -> pr.Release:
         length_km=np.linspace(0.5, 5.0, old.links),
         link_labels=[*(f"={position}" for position in range(old.links - 1)), 10**18 - 7],
     )
-    policy = release.policy
-    moved = pr.RoutingPolicy(
-        network, policy.pairs, policy.pair_start, policy.path_start, policy.links, policy.probability
-    )
     history = pr.simulate_days(pr.sioux_falls().demand, days=2, period_min=60, seed=7)
-    return pr.Release(moved, pr.learn(old, history, mechanism="none").certificate)
+    return pr.Release(moved(release.policy, network), pr.learn(old, history, mechanism="none").certificate)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import orjson
 import pytest
+from tests.serve.conftest import moved
 from tests.statistical.rates import EACH
 
 import privroute as pr
@@ -24,7 +25,7 @@ def ends(release: pr.Release, pair: int) -> tuple[object, object]:
 def varied(release: pr.Release) -> int:
     """The pair whose likeliest route is the least likely."""
     policy = release.policy
-    return int(np.argmin(np.maximum.reduceat(policy.probability, policy.pair_start[:-1])))
+    return int(np.argmin(policy.likeliest()))
 
 
 def ask(client: httpx.Client, what: str, **query: object) -> dict:  # type: ignore[type-arg]
@@ -204,9 +205,8 @@ def test_a_release_with_other_curves_has_another_name(release: pr.Release) -> No
         changes.append(replace(latency, parameters=parameters))
     changes.append(replace(latency, capacity_per_min=latency.capacity_per_min * 2))
     changes.append(replace(latency, free_flow_min=latency.free_flow_min * 2))
-    arrays = (policy.pairs, policy.pair_start, policy.path_start, policy.links, policy.probability)
     names = [
-        release_id(replace(release, policy=pr.RoutingPolicy(replace(release.network, latency=changed), *arrays)))
+        release_id(replace(release, policy=moved(policy, replace(release.network, latency=changed))))
         for changed in changes
     ]
     assert names[0] == release_id(release)

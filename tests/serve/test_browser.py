@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
+from tests.serve.conftest import moved
 
 import privroute as pr
 from privroute.serve.page_content import Picture
@@ -367,8 +368,7 @@ def test_a_label_cannot_leave_the_quotes_of_an_example_for_the_shell(
     policy, network = bare.policy, bare.network
     labels = [f"'; echo {node} #" for node in range(network.nodes)]
     hostile = pr.Network(network.tail, network.head, network.latency, labels)
-    parts = (policy.pairs, policy.pair_start, policy.path_start, policy.links, policy.probability)
-    page.goto(f"{serve(pr.Release(pr.RoutingPolicy(hostile, *parts), bare.certificate))}/docs")
+    page.goto(f"{serve(pr.Release(moved(policy, hostile), bare.certificate))}/docs")
     expect(page.locator("#article")).to_contain_text("curl -H")
     for call in page.locator("#article pre").all_inner_texts():
         assert "'; echo" not in call

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.command import refused, run
+from tests.serve.conftest import moved
 
 import privroute as pr
 from privroute.errors import InputError
@@ -38,7 +39,7 @@ def test_geojson_has_every_link_with_its_flow_and_every_route_as_a_line(release:
     found = json.loads(routes.read_text())["features"]
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
-    assert len(found) == np.count_nonzero(policy.probability)
+    assert len(found) == policy.summary().paths
     again = np.zeros(network.links)
     index = {str(label): link for link, label in enumerate(network.link_labels)}
     for feature in found:
@@ -57,7 +58,7 @@ def test_csv_opens_in_spreadsheets_and_no_label_is_a_formula(bare: pr.Release, t
         for cells in csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")):
             assert not any(re.match(r"[=+@\t\r]|-[^0-9]", cell) for cell in cells)
     table = rows(routes)
-    assert len(table) == np.count_nonzero(bare.policy.probability)
+    assert len(table) == bare.policy.summary().paths
     for row in table[::37]:
         origin, destination = row["origin"].removeprefix("'"), row["destination"].removeprefix("'")
         chance = [route.probability for route in bare.policy.routes(origin, destination)]
@@ -70,12 +71,12 @@ def test_wide_signs_that_some_spreadsheets_read_as_a_formula_are_disarmed(bare: 
     policy, old = bare.policy, bare.network
     labels = [f"{sign}{node}" for node, sign in zip(range(old.nodes), "\uff1d\uff0b\uff0d\uff20" * 6, strict=True)]
     network = pr.Network(old.tail, old.head, old.latency, labels)
-    parts = (policy.pairs, policy.pair_start, policy.path_start, policy.links, policy.probability)
-    _, routes = export_release(pr.Release(pr.RoutingPolicy(network, *parts), bare.certificate), tmp_path, "csv")
+    _, routes = export_release(pr.Release(moved(policy, network), bare.certificate), tmp_path, "csv")
     assert all(row[name].startswith("'") for row in rows(routes) for name in ("origin", "destination", "nodes"))
 
 
-def brute_force(policy: pr.RoutingPolicy) -> list[int]:
+def brute_force(by_origin: pr.RoutingPolicy) -> list[int]:
+    policy = by_origin.as_paths()
     users: list[set[int]] = [set() for _ in range(policy.network.links)]
     for pair in range(len(policy.pairs)):
         for path in range(policy.pair_start[pair], policy.pair_start[pair + 1]):
@@ -98,7 +99,7 @@ def test_gmns_reads_back_as_the_network(kind: str, request: pytest.FixtureReques
 
 
 def test_nothing_is_replaced_unless_asked_and_nothing_is_half_written(release: pr.Release, tmp_path: Path) -> None:
-    kinds: tuple[ExportFormat, ...] = ("geojson", "csv", "gmns")
+    kinds: tuple[ExportFormat, ...] = ("geojson", "csv", "gmns", "routes")
     for kind in kinds:
         paths = export_release(release, tmp_path / kind, kind)
         assert sorted(path.name for path in (tmp_path / kind).iterdir()) == sorted(FILES[kind])
@@ -108,7 +109,7 @@ def test_nothing_is_replaced_unless_asked_and_nothing_is_half_written(release: p
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be used as a folder"):
         export_release(release, tmp_path / "file", "csv")
-    with pytest.raises(InputError, match="choose geojson, csv, gmns"):
+    with pytest.raises(InputError, match="choose geojson, csv, gmns, routes"):
         export_release(release, tmp_path, "shp")  # type: ignore[arg-type]
 
 

@@ -124,7 +124,6 @@ def _program() -> str:
 
 def _varied(policy: pr.RoutingPolicy) -> tuple[object, object]:
     """The ends of a pair whose trips are spread most: its likeliest route is the least likely."""
-    likeliest = np.maximum.reduceat(policy.probability, policy.pair_start[:-1])
-    pair = int(np.argmin(likeliest))
+    pair = int(np.argmin(policy.likeliest()))
     labels = policy.network.node_labels
     return labels[policy.pairs.origin[pair]], labels[policy.pairs.destination[pair]]

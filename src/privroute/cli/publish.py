@@ -43,11 +43,16 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder for the files.", show_default=False)],
     kind: Annotated[
         inputs.ExportName,
-        typer.Option("--format", help="Write geojson or csv for QGIS and spreadsheets, gmns for models."),
+        typer.Option(
+            "--format", help="Write geojson or csv for QGIS and spreadsheets, gmns for models, routes as Parquet."
+        ),
     ] = "geojson",
+    most_routes: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Write at most this many routes of each pair, the most probable.")
+    ] = 20,
     overwrite: _Overwrite = False,
 ) -> None:
-    """Write link flows and routes as GeoJSON, CSV or GMNS files."""
+    """Write link flows and routes as GeoJSON, CSV or GMNS files, or all routes as one Parquet table."""
     try:
         from privroute.serve.export import FILES, export_release  # noqa: PLC0415 - optional packages
     except ImportError as problem:
@@ -57,10 +62,10 @@ def export(
         raise _taken(taken[0])
     found = load(release)
     with bar() as progress:
-        paths = export_release(found, out, kind, overwrite=overwrite, progress=progress)
+        paths = export_release(found, out, kind, overwrite=overwrite, most_routes=most_routes, progress=progress)
     for path in paths:
         line(f"Written: {path}")
-    if found.network.coordinates is None:
+    if found.network.coordinates is None and kind != "routes":
         line("The network has no coordinates; lines use a computed layout, or are omitted.")
 
 

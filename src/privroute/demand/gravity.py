@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute import _core
 from privroute.demand.nonnegative import settle
 from privroute.errors import DemandError
 from privroute.network.checks import number_array
@@ -48,16 +49,14 @@ class GravityModel:
     minutes : (pairs,) free-flow minutes
     """
 
-    origin: NDArray[np.intp]
-    destination: NDArray[np.intp]
+    origin: NDArray[np.int32]
+    destination: NDArray[np.int32]
     minutes: NDArray[np.float64]
 
     @classmethod
     def of(cls, network: Network, pairs: Pairs) -> GravityModel:
         """The model's frame for these pairs."""
-        _, origin = np.unique(pairs.origin, return_inverse=True)
-        _, destination = np.unique(pairs.destination, return_inverse=True)
-        return cls(origin, destination, free_flow_minutes(network, pairs))
+        return cls(_ranks(pairs.origin), _ranks(pairs.destination), free_flow_minutes(network, pairs))
 
     def margins(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Row and column totals of a value per pair."""
@@ -69,7 +68,8 @@ class GravityModel:
         if not (total > 0 and columns.sum() > 0):
             return np.zeros(self.minutes.size)
         rows, columns = rows / total, columns / columns.sum()
-        return self._scale(self._decay(theta), rows, columns, np.ones(columns.size), _BALANCED)[0] * total
+        decay = self._decay(theta)
+        return self._filled(decay, *self._factors(decay, rows, columns, np.ones(columns.size), _BALANCED), total)
 
     def with_mean(
         self, mean_minutes: float, rows: NDArray[np.float64], columns: NDArray[np.float64]
@@ -80,18 +80,22 @@ class GravityModel:
             return self.balanced(0.0, rows, columns)
         rows, columns = rows / total, columns / columns.sum()
         longest = float(self.minutes.max())
-        time, mean_time = self.minutes / longest, mean_minutes / longest
+        mean_time = mean_minutes / longest
         factor = np.ones(columns.size)
 
         def excess(theta: float) -> float:
             """Mean minutes of the model less those wanted, relative; it falls with θ. Starts from the last factors."""
             nonlocal factor
-            model, factor = self._scale(self._decay(theta), rows, columns, factor, _FOUND)
-            found = float(model.sum())
-            return float(model @ time) / found / mean_time - 1.0 if found > 0 else 0.0
+            decay = self._decay(theta)
+            factor_out, factor = self._factors(decay, rows, columns, factor, _FOUND)
+            found, minutes = _core.gravity_totals(
+                self.origin, self.destination, decay, factor_out, factor, self.minutes
+            )
+            return minutes / longest / found / mean_time - 1.0 if found > 0 else 0.0
 
         theta = _root(excess) if mean_time > 0 else _STEEPEST
-        return self._scale(self._decay(theta), rows, columns, factor, _BALANCED)[0] * total
+        decay = self._decay(theta)
+        return self._filled(decay, *self._factors(decay, rows, columns, factor, _BALANCED), total)
 
     def fit(self, values: NDArray[np.float64], scale: float = 0.0) -> NDArray[np.float64]:
         """(pairs,) model of counts with noise of this scale, zero if their total is not positive.
@@ -110,18 +114,23 @@ class GravityModel:
         mean_minutes = float(values @ (self.minutes / longest)) / total * longest
         model = self.with_mean(mean_minutes, rows, columns)
         found = float(model.sum())
-        return model * (total / found) if found > 0 else np.full(model.size, total / model.size)
+        if not found > 0:
+            return np.full(model.size, total / model.size)
+        model *= total / found
+        return model
 
     def _decay(self, theta: float) -> NDArray[np.float64]:
         """exp(−θ t / t̄) up to a factor that balancing takes out again."""
         longest = self.minutes.max()
         if not longest > 0:
             return np.ones(self.minutes.size)
-        time = self.minutes / longest
-        exponent = (-theta / time.mean()) * time
-        return np.asarray(np.exp(np.maximum(exponent - exponent.max(), -_FARTHEST)))
+        exponent = self.minutes / longest
+        exponent *= -theta / exponent.mean()
+        exponent -= exponent.max()
+        np.maximum(exponent, -_FARTHEST, out=exponent)
+        return np.exp(exponent, out=exponent)
 
-    def _scale(
+    def _factors(
         self,
         decay: NDArray[np.float64],
         rows: NDArray[np.float64],
@@ -129,19 +138,26 @@ class GravityModel:
         factor_in: NDArray[np.float64],
         tolerance: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scale rows and columns in turn until the rows fit too: the model, and the factors of its columns.
+        """Factors of the rows and of the columns, scaled in turn until the rows fit too.
 
         rows, columns : their shares in the traffic, each summing to 1
         """
-        factor_out = np.zeros(rows.size)
-        for _ in range(_BALANCING_STEPS):
-            sent = _sums(self.origin, decay * factor_in[self.destination], rows.size)
-            if np.abs(factor_out * sent - rows).sum() <= tolerance:
-                break
-            factor_out = _quotient(rows, sent)
-            received = _sums(self.destination, decay * factor_out[self.origin], columns.size)
-            factor_in = _quotient(columns, received)
-        return factor_out[self.origin] * decay * factor_in[self.destination], factor_in
+        return _core.gravity_factors(
+            self.origin, self.destination, decay, rows, columns, factor_in, _BALANCING_STEPS, tolerance, _LARGEST_FACTOR
+        )
+
+    def _filled(
+        self,
+        decay: NDArray[np.float64],
+        factor_out: NDArray[np.float64],
+        factor_in: NDArray[np.float64],
+        total: float,
+    ) -> NDArray[np.float64]:
+        """The model, in the place of the decay."""
+        decay *= factor_out[self.origin]
+        decay *= factor_in[self.destination]
+        decay *= total
+        return decay
 
 
 def gravity_demand(
@@ -219,15 +235,16 @@ def _steadied(sums: NDArray[np.float64], pairs: NDArray[np.intp], total: float, 
     return np.asarray(steady * (total / steady.sum()))
 
 
-def _sums(ends: NDArray[np.intp], values: NDArray[np.float64], zones: int = 0) -> NDArray[np.float64]:
+def _sums(ends: NDArray[np.int32], values: NDArray[np.float64], zones: int = 0) -> NDArray[np.float64]:
     """Sum of the values at each end."""
     return np.bincount(ends, values, zones).astype(np.float64, copy=False)
 
 
-def _quotient(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Factors wanted / found, zero where nothing was found; bounded, since totals that no model meets drive them on."""
-    quotient = np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 1.0 / _LARGEST_FACTOR)
-    return np.minimum(quotient, _LARGEST_FACTOR)
+def _ranks(nodes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Position of each node among those that occur, in their order."""
+    occurs = np.zeros(int(nodes.max(initial=-1)) + 1, bool)
+    occurs[nodes] = True
+    return np.asarray((np.cumsum(occurs, dtype=np.int32) - 1)[nodes], dtype=np.int32)
 
 
 def _sizes(name: str, given: ArrayLike, network: Network, ends: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from privroute.network.demand import Demand
 from privroute.network.network import Network
 from privroute.policy.routing_policy import RoutingPolicy
 from privroute.progress import check_progress
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +39,8 @@ Status = Literal["converged", "iteration limit", "time limit", "interrupted", "s
 
 _MOST = 2**31
 _SMALLEST_GAP = 1e-15  # below this, rounding
+_SOLVING = "Solving"
+_PHASES = ("Finding first routes", _SOLVING, "Collecting the policy")  # as the core numbers them
 
 _ADVICE: dict[Status, str] = {
     "converged": "",
@@ -110,7 +113,7 @@ def solve_optimum(
     max_iterations: int = 1000,
     time_limit_s: float | None = None,
     start: Solution | RoutingPolicy | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Route the demand with minimal total travel time.
@@ -118,9 +121,10 @@ def solve_optimum(
     gap : relative gap to reach
     time_limit_s : stop after this many seconds and return the current solution, with a status that says so
     start : an earlier solution or policy for the same pairs, used as the starting point
-    threads : number of threads for the parts that are independent by origin
-    progress : called periodically with the phase, which contains the current gap, and the share of the way to `gap` in
-        decades; if it returns False the solver stops and returns the current solution, with a status that says so
+    threads : for the parts that are independent by origin; default: all processors, on networks where threads pay.
+        The solution does not depend on them
+    progress : called periodically with the phase (while solving with the current gap) and the share of it that is
+        done, while solving in decades of the gap; if it returns False the solver stops and returns the current solution, with a status that says so
     """
     return _solve(False, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
 
@@ -133,7 +137,7 @@ def solve_equilibrium(
     max_iterations: int = 1000,
     time_limit_s: float | None = None,
     start: Solution | RoutingPolicy | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Route the demand so that nobody has a faster path (Wardrop); arguments as for `solve_optimum`."""
@@ -148,14 +152,15 @@ def _solve(
     max_iterations: int,
     time_limit_s: float | None,
     start: Solution | RoutingPolicy | None,
-    threads: int,
+    threads: int | None,
     progress: Progress | None,
 ) -> Solution:
     check_type(network, Network, "network", NetworkError)
     check_type(demand, Demand, "demand", DemandError)
     _check("gap", gap, 0.0)
     _check("max_iterations", max_iterations, 0, whole=True)
-    _check("threads", threads, 1, whole=True)
+    if threads is not None:
+        _check("threads", threads, 1, whole=True)
     if time_limit_s is not None:
         _check("time_limit_s", time_limit_s, 0.0)
     check_progress(progress)
@@ -173,13 +178,11 @@ def _solve(
         gap=gap,
         max_iterations=max_iterations,
         time_limit=math.inf if time_limit_s is None else time_limit_s,
-        threads=threads,
+        threads=available_threads() if threads is None else threads,
         progress=None if progress is None else partial(_tell, progress, gap),
-        earlier=_start(start, network, demand),
+        **_start(start, network, demand),
     )
-    policy = RoutingPolicy(
-        network, pairs, found["pair_start"], found["path_start"], found["links"], found["probability"]
-    )
+    policy = RoutingPolicy.by_origin(network, pairs, adopt=True, **found["policy"])
     flow = freeze(found["link_flow"] + network.background_per_min)
     with np.errstate(over="ignore"):
         total_travel_time = float(flow @ network.latency.time(flow))
@@ -203,11 +206,16 @@ def _solve(
     )
 
 
-def _tell(progress: Progress, target: float, _iteration: int, gap: float, _seconds: float) -> bool:
-    """Tell how far the gap has come from 10 to its target; solvers close it at about a constant rate of decades."""
+def _tell(progress: Progress, target: float, phase: int, share: float, gap: float) -> bool:
+    """Tell the phase, and how far it is.
+
+    While solving that is how far the gap has come from 10 to its target: it closes at about a constant rate of decades.
+    """
+    if _PHASES[phase] != _SOLVING:
+        return progress(_PHASES[phase], share) is not False
     whole = max(1.0 - math.log10(max(target, _SMALLEST_GAP)), 1.0)
     reached = 1.0 - math.log10(max(gap, _SMALLEST_GAP))
-    return progress(f"Solving, gap {gap:.1e}", min(max(reached / whole, 0.0), 1.0)) is not False
+    return progress(f"{_SOLVING}, gap {gap:.1e}", min(max(reached / whole, 0.0), 1.0)) is not False
 
 
 def compiled(latency: Latency) -> _core.Latency:
@@ -220,11 +228,9 @@ def compiled(latency: Latency) -> _core.Latency:
     )
 
 
-def _start(
-    start: Solution | RoutingPolicy | None, network: Network, demand: Demand
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
+def _start(start: Solution | RoutingPolicy | None, network: Network, demand: Demand) -> dict[str, Any]:
     if start is None:
-        return None
+        return {}
     policy = start.policy if isinstance(start, Solution) else start
     check_type(policy, RoutingPolicy, "start", InputError)
     if policy.pairs != demand.pairs:
@@ -234,7 +240,9 @@ def _start(
     )
     if not same:
         raise DemandError("start belongs to a network with other links; omit start")
-    return policy.pair_start, policy.path_start, policy.links, policy.probability
+    if policy.is_by_origin:
+        return {"earlier_bushes": policy.bushes.core}
+    return {"earlier": (policy.pair_start, policy.path_start, policy.links, policy.probability)}
 
 
 def _check(name: str, value: float, least: float, *, whole: bool = False) -> None:

@@ -134,13 +134,7 @@ def step_in_place(
 
 def unit_flows_of(policy: RoutingPolicy) -> NDArray[np.float64]:
     """x: (pairs, links) how likely a pair's route uses each link, the whole policy as one array."""
-    links_of_path = np.diff(policy.path_start)
-    pair_of_path = np.repeat(np.arange(len(policy.pairs)), np.diff(policy.pair_start))
-    flows = np.zeros((len(policy.pairs), policy.network.links))
-    np.add.at(
-        flows, (np.repeat(pair_of_path, links_of_path), policy.links), np.repeat(policy.probability, links_of_path)
-    )
-    return np.minimum(flows, 1.0, out=flows)
+    return policy.unit_flows(np.arange(len(policy.pairs)))
 
 
 def closed_links(network: Network, origin: NDArray[np.int32]) -> NDArray[np.bool_]:

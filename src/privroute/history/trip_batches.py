@@ -14,6 +14,7 @@ docs/proofs/row-locality.md. Types without a form (lists, dates, truth values, .
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["FORM_TYPES", "LONGEST_LINE", "Form", "csv_batches", "form_of", "open_parquet", "parquet_batches"]
+__all__ = ["FORM_TYPES", "LONGEST_LINE", "Form", "Hours", "csv_batches", "form_of", "open_parquet", "parquet_batches"]
 
 Form = Literal["integer", "number", "text", "local_us", "utc_us"]
 
@@ -47,6 +48,28 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECOND_US = 10**6
 _LARGEST_US = 2**62
 _UUID_BYTES = 16
+_WIDTHS: dict[Any, Any] = {  # of the offsets of texts
+    **dict.fromkeys((pa.string(), pa.binary()), np.int32),
+    **dict.fromkeys((pa.large_string(), pa.large_binary()), np.int64),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """Hours of the day outside of which no time of a column counts. Public.
+
+    starts : times of day at which they begin, microseconds; several where clocks change
+    length : microseconds, less than a day
+    """
+
+    starts: tuple[int, ...]
+    length: int
+
+    def rows(self, time_us: Any) -> Any:
+        """Positions of the times in microseconds that lie in the hours or are missing."""
+        present = time_us.is_valid().to_numpy(zero_copy_only=False)
+        starts = np.array(self.starts, dtype=np.int64)
+        return pa.array(_core.in_hours(time_us.fill_null(0).to_numpy(), present, starts, self.length))
 
 
 def form_of(kind: Any) -> Form | None:
@@ -64,21 +87,32 @@ def form_of(kind: Any) -> Form | None:
 
 
 def open_parquet(path: Path) -> Any:
-    """The file; nanoseconds of the oldest time type are dropped on reading, since its range does not fit them."""
-    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+    """The file, read page by page.
+
+    Nanoseconds of the oldest time type are dropped on reading, since its range does not fit them.
+    """
+    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us", pre_buffer=False)
 
 
-def parquet_batches(path: Path, names: Sequence[str], report: Callable[[float], object]) -> Iterator[list[Any]]:
+def parquet_batches(
+    path: Path, names: Sequence[str], report: Callable[[int, float], object], hours: tuple[int, Hours] | None = None
+) -> Iterator[list[Any]]:
     """The named columns in their forms, a batch of rows at a time.
 
-    report : called with the share of the rows read so far
+    report : called with the number of rows of a batch, and the share of all rows that has been read
+    hours : position of a column of times; rows whose time is neither missing nor in these hours are left out before
+        anything else is done with them
     """
     with open_parquet(path) as file:
         done, total = 0, max(1, file.metadata.num_rows)
         for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names))):
-            yield [_plain(batch.column(name)) for name in names]
             done += batch.num_rows
-            report(done / total)
+            report(batch.num_rows, done / total)
+            columns = [_without_views(batch.column(name)) for name in names]
+            if hours is not None:
+                inside = hours[1].rows(_plain(columns[hours[0]]))
+                columns = [column.take(inside) for column in columns]
+            yield [_plain(column) for column in columns]
 
 
 def csv_batches(
@@ -125,13 +159,20 @@ def _first_end(text: bytes) -> int:
     return min(ends) + 1 if ends else -1
 
 
-def _text_array(offset: NDArray[np.int64], data: NDArray[np.uint8]) -> Any:
-    buffers = [None, pa.py_buffer(offset), pa.py_buffer(data)]
+def _text_array(offset: NDArray[np.int64], data: NDArray[np.uint8], present: NDArray[np.bool_] | None = None) -> Any:
+    bits = None if present is None else pa.array(present).buffers()[1]
+    buffers = [bits, pa.py_buffer(offset), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_string(), offset.size - 1, buffers)
 
 
 def _value_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _without_views(column: Any) -> Any:
+    """Arrow cannot choose among texts that are views."""
+    is_view = pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type)
+    return column.cast(pa.large_binary()) if is_view else column
 
 
 def _is_text(kind: Any) -> bool:
@@ -182,15 +223,14 @@ def _texts(column: Any) -> Any:
         return column.cast(pa.large_string())
     if column.type == pa.uuid():
         return _uuid_texts(column.storage)
-    values = column.cast(pa.large_binary())
-    if not len(values):
+    if not len(column):
         return pa.array([], pa.large_string())
-    short = pc.less_equal(pc.binary_length(values), LONGEST_LINE)
-    _, offsets, data = values.buffers()
-    offset = np.frombuffer(offsets, dtype=np.int64)[values.offset : values.offset + len(values) + 1]
+    column = _without_views(column)
+    _, offsets, data = column.buffers()  # used where they are: a cast may copy a text that is dropped
+    offset = np.frombuffer(offsets, dtype=_WIDTHS[column.type])[column.offset : column.offset + len(column) + 1]
     data = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
-    valid = pc.and_(short, pa.array(_core.valid_utf8(offset, data)))
-    return pc.if_else(valid, values, pa.scalar(None, values.type)).view(pa.large_string())
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    return _text_array(*_core.kept_texts(offset.astype(np.int64, copy=False), data, present, LONGEST_LINE))
 
 
 def _uuid_texts(values: Any) -> Any:
@@ -203,4 +243,4 @@ def _uuid_texts(values: Any) -> Any:
     at = [place for place in range(36) if place not in (8, 13, 18, 23)]
     text[:, at[0::2]], text[:, at[1::2]] = digits[raw >> 4], digits[raw & 15]
     offset = np.arange(len(values) + 1, dtype=np.int64) * 36
-    return pc.if_else(pa.array(present), _text_array(offset, text.ravel()), pa.scalar(None, pa.large_string()))
+    return _text_array(offset, text.ravel(), present)

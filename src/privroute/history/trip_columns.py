@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import HistoryError, arg, named
+from privroute.history.trip_batches import Hours
 from privroute.history.trip_database import UnreadableError, literal
 from privroute.network.checks import one_of, show
 from privroute.study.calendar import DAY_US, EPOCH, SECOND_US, utc_offsets
@@ -134,6 +135,21 @@ class TimeReading:
         )
         return TimeColumn(local, instant)
 
+    def hours(self, form: Form) -> Hours | None:
+        """Outside of which no time of a column of this form is within a period; None where that is not known.
+
+        A time in UTC is within them if it would be by any of the zone's clocks; `local_us` says by which it goes.
+        """
+        period = self.calendar.period
+        if form not in ("local_us", "utc_us") or period.length_us >= DAY_US:
+            return None
+        ahead = {0} if form == "local_us" else {offset for _, offset in self._offsets}
+        return Hours(tuple(sorted((period.start_us - offset) % DAY_US for offset in ahead)), period.length_us)
+
+    @property
+    def _offsets(self) -> list[tuple[int, int]]:
+        return utc_offsets(self.calendar, self.calendar.time_zone or "UTC")
+
     @property
     def local_us(self) -> str:
         """SQL of the clock time of a row with the columns of TimeColumn; NULL where it is far outside the dates.
@@ -142,7 +158,7 @@ class TimeReading:
         far outside, which could overflow.
         """
         low, high = self.calendar.around_us
-        offsets = utc_offsets(self.calendar, self.calendar.time_zone or "UTC")
+        offsets = self._offsets
         cases = "".join(f" WHEN utc_us < {start} THEN {offset}" for (_, offset), (start, _) in pairwise(offsets))
         shift = f"CASE{cases} ELSE {offsets[-1][1]} END" if cases else f"{offsets[-1][1]}"
         return (

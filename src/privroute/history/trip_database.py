@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Database", "UnreadableError", "literal", "open_database"]
 
+_BATCH_ROWS = 65_536
 LEAST_MEMORY_MB, MOST_MEMORY_MB = 64, 2**30
 
 
@@ -57,24 +58,39 @@ class Database:
         """The result's columns as arrays."""
         return dict(self._run(statement, "fetchnumpy"))
 
-    def _run(self, statement: str, fetch: str) -> Any:
+    def batches(self, statement: str) -> Iterator[dict[str, Any]]:
+        """The result's columns as arrays, some rows at a time, while the statement runs."""
         kind = ""
         try:
+            for batch in self.connection.sql(statement).to_arrow_reader(_BATCH_ROWS):
+                yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
+        except (self._duckdb.Error, OSError, RuntimeError) as problem:
+            kind = self._kind(problem)
+        if kind:
+            raise _failure(kind)
+
+    def _run(self, statement: str, fetch: str) -> Any:
+        try:
             return getattr(self.connection.execute(statement), fetch)()  # some statements run only while fetched from
-        except self._duckdb.OutOfMemoryException:
-            kind = "memory"
-        except self._duckdb.Error:
-            kind = "unreadable"
-        except RuntimeError:  # DuckDB's way to report that it was interrupted
-            kind = "interrupted"
-        if kind == "memory":
-            raise HistoryError(
-                "the trips need more memory or temporary space than there is; raise "
-                f"{arg('memory_mb')}, or name a larger disk with {arg('temp_folder')}"
-            )
-        if kind == "interrupted":
-            raise KeyboardInterrupt
-        raise UnreadableError("the files cannot be read")
+        except (self._duckdb.Error, OSError, RuntimeError) as problem:
+            kind = self._kind(problem)
+        raise _failure(kind)
+
+    def _kind(self, problem: Exception) -> str:
+        if isinstance(problem, self._duckdb.OutOfMemoryException):
+            return "memory"
+        if isinstance(problem, OSError):  # Arrow's way to report an error of DuckDB's in the middle of a result
+            return "memory" if str(problem).startswith("Out of Memory") else "unreadable"
+        return "unreadable" if isinstance(problem, self._duckdb.Error) else "interrupted"
+
+
+def _failure(kind: str) -> BaseException:
+    if kind == "memory":
+        return HistoryError(
+            "the trips need more memory or temporary space than there is; raise "
+            f"{arg('memory_mb')}, or name a larger disk with {arg('temp_folder')}"
+        )
+    return KeyboardInterrupt() if kind == "interrupted" else UnreadableError("the files cannot be read")
 
 
 @contextmanager
@@ -95,10 +111,12 @@ def open_database(memory_mb: object, temp_folder: object) -> Iterator[Database]:
             "autoload_known_extensions": "false",
             # a stream's size is unknown; taken for tiny, it would become the side of a join that has to fit memory
             "disabled_optimizers": "join_order,build_side_probe_side",
-            "lock_configuration": "true",
         }
         connection = duckdb.connect(":memory:", config=settings)
         try:
+            # where Python is interactive, DuckDB would draw how far it is with private files on the standard output
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute("SET lock_configuration = true")
             yield Database(duckdb, connection)
         finally:
             connection.close()

@@ -26,7 +26,7 @@ from privroute.network.checks import show
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from privroute.history.trip_batches import Form
+    from privroute.history.trip_batches import Form, Hours
 
 __all__ = ["COLUMN_ADVICE", "Source", "TripFile", "csv_file", "find_files", "sources"]
 
@@ -63,6 +63,7 @@ class Source:
         self.read = 0
         self.malformed = 0
         self.unreadable: Path | None = None
+        self.interrupted = False
         self._sizes = [file.path.stat().st_size for file in files]
         self._done = 0
         self._share = 0.0
@@ -78,34 +79,43 @@ class Source:
         """Size of all files."""
         return sum(self._sizes)
 
-    def stream(self) -> Any:
-        """The rows as Arrow's stream of batches, one column for each role; it can be read once."""
-        schema = pa.schema([(role, FORM_TYPES[form]) for role, form in self.forms.items()])
-        return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+    def stream(self, hours: Hours | None) -> Any:
+        """The rows as Arrow's stream of batches, one column for each role; it can be read once.
 
-    def _batches(self, schema: Any) -> Iterator[Any]:
+        hours : outside of which no departure counts; rows there may be left out, but are counted as read
+        """
+        schema = pa.schema([(role, FORM_TYPES[form]) for role, form in self.forms.items()])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema, hours))
+
+    def _batches(self, schema: Any, hours: Hours | None) -> Iterator[Any]:
         for file in self.files:
             failed = True
             try:
-                for columns in self._columns(file):
+                for columns in self._columns(file, hours):
                     batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-                    self.read += batch.num_rows
+                    if file.delimiter is not None:
+                        self.read += batch.num_rows
                     yield batch
                 failed = False
             except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException):  # which may quote values
                 pass
+            except KeyboardInterrupt:  # in the midst of a batch, which DuckDB reports as any other error
+                self.interrupted = True
+                raise
             if failed:
                 self.unreadable = file.path
                 raise ValueError  # DuckDB ends the statement; the reader says which file it was
             self._done, self._share = self._done + 1, 0.0
 
-    def _columns(self, file: TripFile) -> Iterator[list[Any]]:
+    def _columns(self, file: TripFile, hours: Hours | None) -> Iterator[list[Any]]:
         if file.delimiter is None:
-            return parquet_batches(file.path, list(file.columns.values()), self._note_share)
+            within = None if hours is None else (list(file.columns).index("departure"), hours)
+            return parquet_batches(file.path, list(file.columns.values()), self._note_rows, within)
         positions = list(file.columns.values())
         return csv_batches(file.path, file.delimiter, file.cells, positions, self._note_malformed)
 
-    def _note_share(self, share: float) -> None:
+    def _note_rows(self, rows: int, share: float) -> None:
+        self.read += rows
         self._share = share
 
     def _note_malformed(self, lines: int) -> None:

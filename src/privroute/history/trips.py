@@ -131,30 +131,36 @@ def read_trips(
         # everything above is public and has been checked; here the private files are opened
         found = find_files(files)
         _put_tables(database, network, frame.pairs, nearest)
-        scan = _Scan(database, reading, frame.contribution, roles)
-        counted, rows = scan.files(found, progress=progress)
-    counts = np.zeros((frame.days, len(frame.pairs)), dtype=np.int64)
-    row = np.array(frame.calendar.positions())[counted.day]
-    counted_day = row >= 0  # all of them, since the days are regular
-    np.add.at(counts, (row[counted_day], counted.pair[counted_day]), counted.trips[counted_day])
+        tally = _Tally(frame)
+        rows = _Scan(database, reading, frame.contribution, roles).files(found, tally, progress=progress)
     if diagnostics is not None:
         rows.write(diagnostics)
     (report or TripRows.show)(rows)
-    return DemandHistory.of(frame, counts)
+    return DemandHistory.of(frame, tally.counts)
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """PRIVATE. Trips of each day of the span and pair that has any."""
+class _Tally:
+    """PRIVATE. What the statements say of the rows, summed up.
 
-    day: NDArray[np.int32]
-    pair: NDArray[np.int32]
-    trips: NDArray[np.int64]
+    counts : (days, pairs) trips; reasons : (reasons,) rows that were dropped, by position in _REASONS
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self.counts = np.zeros((frame.days, len(frame.pairs)), dtype=np.int64)
+        self.reasons = np.zeros(len(_REASONS), dtype=np.int64)
+        self._row = np.array(frame.calendar.positions())  # of each day of the span; all that occur count
+
+    def add(self, reason: NDArray[np.int32], day: Any, pair: Any, trips: Any = 1) -> None:
+        """Add rows with a reason, and where that is 0 a day of the span and a pair; each stands for some trips."""
+        np.add.at(self.reasons, reason, trips)
+        good = reason == 0
+        at = self._row[day[good].astype(np.int64)] * self.counts.shape[1] + pair[good].astype(np.int64)
+        np.add.at(self.counts.reshape(-1), at, trips if np.isscalar(trips) else trips[good])
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """SQL of one end of the trips: what to read, what to group by, what to join, and the node."""
+    """SQL of one end of the trips: what to read, what to show of it, what to join, and the node."""
 
     read: list[str]
     shown: str
@@ -173,45 +179,46 @@ class _Scan:
         self.contribution = contribution
         self.roles = roles
 
-    def files(self, paths: list[Path], *, progress: Progress | None) -> tuple[Counted, TripRows]:
-        """Counts by day and pair, and what became of each row; every file is read once."""
+    def files(self, paths: list[Path], tally: _Tally, *, progress: Progress | None) -> TripRows:
+        """Sum up the rows; every file is read once. Returns what became of each row."""
         tables = sources(paths, self.roles)
         located = " UNION ALL ".join(self._located(source, f"trips{at}") for at, source in enumerate(tables))
         for at, source in enumerate(tables):
-            self.database.put(f"trips{at}", source.stream())
+            self.database.put(f"trips{at}", source.stream(self.reading.hours(source.forms["departure"])))
         with polled("Reading trips", lambda: _share(tables), progress):
             try:
-                return self._count(located, tables)
+                return self._count(located, tables, tally)
             except UnreadableError:
                 pass
+        if any(source.interrupted for source in tables):
+            raise KeyboardInterrupt
         damaged = next((source.unreadable for source in tables if source.unreadable), paths[0])
         raise FormatError(damaged, "cannot be read to its end; it is damaged")
 
-    def _count(self, located: str, tables: list[Source]) -> tuple[Counted, TripRows]:
+    def _count(self, located: str, tables: list[Source], tally: _Tally) -> TripRows:
         requests = (
             f"SELECT l.* EXCLUDE (origin, destination), pair, {self._reason()} AS reason FROM ({located}) l "
             "LEFT JOIN pairs p ON p.origin = l.origin AND p.destination = l.destination"
         )
-        place = "if(reason = 0, day, -1) AS day, if(reason = 0, pair, -1) AS pair"
-        grouped = f"SELECT reason, {place}, sum(trips)::BIGINT AS trips"
+        above_bounds = 0
         if self.contribution is None:
-            answer = self.database.arrays(f"{grouped} FROM ({requests}) GROUP BY ALL")
-            above_bounds = 0
+            # summed up here and not by DuckDB, which would hash what is an index
+            for rows in self.database.batches(f"SELECT reason, day, pair FROM ({requests})"):
+                tally.add(**rows)
         else:
             self.database.rows(f"CREATE OR REPLACE TEMP TABLE requests AS {requests}")
             usable = "(SELECT * FROM requests WHERE reason = 0)"
-            kept = f"SELECT 0 AS reason, day, pair, 1 AS trips FROM ({kept_requests(usable, self.contribution)})"
-            dropped = "SELECT reason, day, pair, trips FROM requests WHERE reason > 0"
-            answer = self.database.arrays(f"{grouped} FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")
-            above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(answer["trips"].sum())
-        tally = np.bincount(answer["reason"], weights=answer["trips"], minlength=len(_REASONS)).astype(np.int64)
-        named = dict(zip(_REASONS, tally.tolist(), strict=True)) | {"above_bounds": above_bounds}
+            kept = f"SELECT 0 AS reason, day, pair FROM ({kept_requests(usable, self.contribution)})"
+            dropped = "SELECT reason, -1 AS day, -1 AS pair FROM requests WHERE reason > 0"
+            tally.add(
+                **self.database.arrays(f"SELECT *, count(*) AS trips FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")
+            )
+            above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(tally.reasons.sum())
+        named = dict(zip(_REASONS, tally.reasons.tolist(), strict=True)) | {"above_bounds": above_bounds}
         outside = sum(source.read for source in tables) - sum(named.values())
         malformed = sum(source.malformed for source in tables)
         pre_bounded = self.contribution is not None and self.contribution.pre_bounded
-        good = answer["reason"] == 0
-        counted = Counted(answer["day"][good], answer["pair"][good], answer["trips"][good])
-        return counted, TripRows(**named, malformed=malformed, outside=outside, pre_bounded=pre_bounded)
+        return TripRows(**named, malformed=malformed, outside=outside, pre_bounded=pre_bounded)
 
     def _reason(self) -> str:
         """SQL of the position in _REASONS."""
@@ -223,7 +230,7 @@ class _Scan:
         )
 
     def _located(self, source: Source, table: str) -> str:
-        """SQL of the period's requests: day, trips, ends as nodes (NULL where unknown); for users also id and time.
+        """SQL of the period's requests: day, ends as nodes (NULL where unknown); for users also id and time.
 
         Rows without a readable time are there too, with a day of NULL; those outside the period are not.
         """
@@ -234,28 +241,24 @@ class _Scan:
         ends = [self._end(source, role) for role in ("origin", "destination")]
         read = [f"{time.local_us} AS local_us", f"{time.utc_us} AS utc_us", *(sql for end in ends for sql in end.read)]
         shown = [f"{day_number(days)} AS day", *(end.shown for end in ends)]
-        if self.contribution is None:
-            grouped = f"{', '.join(shown)}, count(*) AS trips"
-            group = " GROUP BY ALL"
-        else:
+        if self.contribution is not None:
             key = user_key("user_id", source.forms["user_id"])
             if key is None:
                 raise _unusable(source, "user_id", self.reading)
             read.append(f"{key} AS user_id")
-            grouped = f"{', '.join(shown)}, 1::BIGINT AS trips, user_id, clock_us"
-            group = ""
+            shown += ["user_id", "clock_us"]
         rows = (
-            f"SELECT {grouped} FROM (SELECT *, {self.reading.local_us} AS clock_us FROM "
+            f"SELECT {', '.join(shown)} FROM (SELECT *, {self.reading.local_us} AS clock_us FROM "
             f"(SELECT {', '.join(read)} FROM {table})) "
-            f"WHERE {in_period(days)} OR (local_us IS NULL AND utc_us IS NULL){group}"
+            f"WHERE {in_period(days)} OR (local_us IS NULL AND utc_us IS NULL)"
         )
         joins = " ".join(end.join for end in ends)
         extra = "" if self.contribution is None else ", r.user_id, r.clock_us"
         nodes = f"{ends[0].node} AS origin, {ends[1].node} AS destination"
-        return f"SELECT r.day, r.trips, {nodes}{extra} FROM ({rows}) r {joins}"
+        return f"SELECT r.day, {nodes}{extra} FROM ({rows}) r {joins}"
 
     def _end(self, source: Source, role: str) -> _End:
-        """Zones are joined after grouping, by number or label; coordinates become nodes row by row."""
+        """Zones are joined by number or label; coordinates become nodes row by row."""
         if role in source.forms:
             key = zone_key(role, source.forms[role])
             if key is None:

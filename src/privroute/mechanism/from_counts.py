@@ -13,6 +13,7 @@ from privroute.flows.optimum import solve_optimum
 from privroute.mechanism.interface import Published
 from privroute.network.checks import freeze
 from privroute.network.demand import Demand
+from privroute.progress import tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +38,7 @@ def publish_counts(
 ) -> Published:
     """Demand and policy of summed noisy counts, as in `demand_from_counts`."""
     options = cast("Counts | Daily", study.mechanism)
+    tell(progress, "Fitting the demand", 0.0)
     demand = demand_from_counts(study.network, study.frame, noisy, options, scale=scale, days=days)
     policy = policy_from_counts(study.network, demand, options, progress=progress)
     return Published(policy, demand, freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None)

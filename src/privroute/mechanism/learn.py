@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import metadata
@@ -25,6 +26,7 @@ from privroute.release.release import Release
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import Daily, as_mechanism
 from privroute.study.study import Study
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -219,11 +221,18 @@ class _Draws:
 
 
 def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress: Progress | None) -> NDArray[np.int64]:
-    """Values + Z, in blocks of entries of their own, which together are one Gaussian on the whole vector."""
+    """Values + Z, in blocks of entries of their own, which together are one Gaussian on the whole vector.
+
+    OpenDP's draws are independent of each other and of who makes them, so its blocks are drawn in threads. Other
+    sources have a state, and are asked in order. docs/proofs/counts.md, Theorem 1.
+    """
     noisy = np.empty_like(values)
     parts = [slice(first, first + _DRAWN_AT_ONCE) for first in range(0, values.size, _DRAWN_AT_ONCE)]
-    for part in each_told(parts, len(parts), "Drawing noise", progress):
-        noisy[part] = noise.add_integers(values[part], scale)
+    threads = available_threads() if type(noise) is OpenDPNoise else 1
+    with ThreadPoolExecutor(max(min(threads, len(parts)), 1)) as crew:
+        drawn = crew.map(lambda part: noise.add_integers(values[part], scale), parts)
+        for part, block in zip(parts, each_told(drawn, len(parts), "Drawing noise", progress), strict=True):
+            noisy[part] = block
     return noisy
 
 

@@ -14,6 +14,7 @@ from privroute.errors import DemandError, FormatError, InputError, MissingExtraE
 from privroute.network.checks import check_period, check_type, one_of, real_array
 from privroute.network.demand import Demand
 from privroute.network.network import Network
+from privroute.network.od_columns import plain_matrix
 from privroute.network.pairs import OnUnreachable, Pairs
 from privroute.network.text_files import Table, as_path, column_names, read_table
 
@@ -82,12 +83,14 @@ def read_od_csv(
     check_type(network, Network, "network", DemandError)
     names = column_names(origin=origin, destination=destination, trips=trips)
     one_of(layout, ("auto", "long", "square"), "layout", InputError)
-    table = read_table(path)
-    if layout == "auto":
-        layout = "long" if set(names[:2]) <= set(table.columns) else "square"
     zones = list(network.zone_names)
     place = {str(label): position for position, label in enumerate(zones)}
-    matrix = _long(table, place, names) if layout == "long" else _square(table, place)
+    matrix = plain_matrix(path, place, names, layout)
+    if matrix is None:  # slowly, with an error for what cannot be read
+        table = read_table(path)
+        if layout == "auto":
+            layout = "long" if set(names[:2]) <= set(table.columns) else "square"
+        matrix = _long(table, place, names) if layout == "long" else _square(table, place)
     return demand_from_matrix(network, matrix, period_min=period_min, on_unreachable=on_unreachable)
 
 

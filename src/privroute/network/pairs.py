@@ -11,6 +11,7 @@ from privroute import _core
 from privroute.errors import DemandError, arg
 from privroute.network.checks import RebuiltOnCopy, check_type, freeze, index_array, one_of
 from privroute.network.network import Network
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,7 @@ OnUnreachable = Literal["error", "drop"]
 _EXAMPLES = 5
 _MOST_NODES = np.iinfo(np.int32).max
 _MOST_PAIRS = 100_000_000
+_LARGEST_TABLE = 4  # entries of a table of all origins and destinations for each pair
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -83,6 +85,8 @@ class Pairs(RebuiltOnCopy):
     def reachable(self, network: Network, *, on_unreachable: OnUnreachable = "error") -> Pairs:
         """These pairs if paths join all of them; otherwise an error that names some, or the rest ("drop")."""
         one_of(on_unreachable, ("error", "drop"), "on_unreachable", DemandError)
+        if _joined_by_a_hub(network, self):
+            return self
         apart = ~np.isfinite(free_flow_minutes(network, self))
         if not apart.any():
             return self
@@ -111,13 +115,31 @@ class Pairs(RebuiltOnCopy):
     def positions(self, origin: ArrayLike, destination: ArrayLike) -> NDArray[np.intp]:
         """Position of each pair (origin, destination) among these, -1 for a pair that is not here."""
         origins, destinations = _ends(origin, destination)
-        wanted = _keys(origins, destinations)
         if not len(self):
-            return np.full(wanted.shape, -1, dtype=np.intp)
+            return np.full(origins.shape, -1, dtype=np.intp)
+        table = self._table()
+        if table is not None:
+            row, column, place = table
+            known = (origins < row.size) & (destinations < column.size)
+            ends = np.where(known, origins, 0), np.where(known, destinations, 0)
+            rows, columns = row[ends[0]], column[ends[1]]
+            found = place[np.maximum(rows, 0), np.maximum(columns, 0)]
+            return np.where(known & (rows >= 0) & (columns >= 0), found, -1).astype(np.intp)
+        wanted = _keys(origins, destinations)
         keys = _keys(self.origin, self.destination)
         order = np.argsort(keys)
         found = order[np.minimum(np.searchsorted(keys[order], wanted), len(self) - 1)]
         return np.where(keys[found] == wanted, found, -1)
+
+    def _table(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]] | None:
+        """Rows of origins, columns of destinations and positions in them; None where pairs are a small part of it."""
+        row, column = _ranks(self.origin), _ranks(self.destination)
+        shape = int(row.max()) + 1, int(column.max()) + 1
+        if shape[0] * shape[1] > _LARGEST_TABLE * max(len(self), 1024):
+            return None
+        place = np.full(shape, -1, np.int32)
+        place[row[self.origin], column[self.destination]] = np.arange(len(self), dtype=np.int32)
+        return row, column, place
 
     def __len__(self) -> int:
         return self.origin.size
@@ -133,6 +155,13 @@ class Pairs(RebuiltOnCopy):
 
     def __repr__(self) -> str:
         return f"Pairs({len(self):,})"
+
+
+def _joined_by_a_hub(network: Network, pairs: Pairs) -> bool:
+    """Whether all pairs have a path over one node: a proof in one sweep where the network is connected as most are."""
+    pairs.check_fits(network)
+    closed = network.no_through.view(np.uint8)
+    return _core.joined_by_a_hub(network.tail, network.head, closed, pairs.origin, pairs.destination)
 
 
 def free_flow_minutes(network: Network, pairs: Pairs) -> NDArray[np.float64]:
@@ -160,6 +189,7 @@ def fastest_minutes(network: Network, pairs: Pairs, link_minutes: NDArray[np.flo
         np.ascontiguousarray(link_minutes, dtype=np.float64),
         pairs.origin[order],
         pairs.destination[order],
+        available_threads(),
     )
     return minutes
 
@@ -170,6 +200,13 @@ def _ends(origin: ArrayLike, destination: ArrayLike) -> tuple[NDArray[np.int32],
     if origins.size != destinations.size:
         raise DemandError(f"origin has {origins.size:,} entries and destination {destinations.size:,}")
     return origins, destinations
+
+
+def _ranks(nodes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """By node: its rank among those that occur, -1 for others."""
+    occurs = np.zeros(int(nodes.max()) + 1, bool)
+    occurs[nodes] = True
+    return np.where(occurs, np.cumsum(occurs) - 1, -1).astype(np.int32)
 
 
 def _keys(origin: NDArray[np.int32], destination: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import mmap
 import os
 import re
 import secrets
@@ -25,6 +26,7 @@ __all__ = [
     "as_path",
     "column_names",
     "flush_to_disk",
+    "map_bytes",
     "read_bytes",
     "read_table",
     "read_text",
@@ -142,12 +144,14 @@ def column_names(**names: object) -> list[str]:
     return [str(name).lower() for name in names.values()]
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: str | os.PathLike[str], data: bytes | None = None) -> str:
     r"""The text of a UTF-8 file (a byte-order mark is skipped), with line ends made \\n.
+
+    data : its bytes, where they have been read already
 
     The file may be private: errors are raised outside `except`, since what is caught there holds the file's bytes.
     """
-    data = read_bytes(as_path(path))
+    data = read_bytes(as_path(path)) if data is None else data
     line = None
     try:
         text = data.decode("utf-8-sig")
@@ -179,6 +183,28 @@ def read_bytes(path: Path, *, largest: int | None = None) -> bytes:
     if len(data) > limit:
         raise FormatError(path, f"has more than {limit:,} bytes; such files are not read whole, split it")
     return bytes(data)
+
+
+def map_bytes(path: Path, *, largest: int) -> mmap.mmap | bytes:
+    """The bytes of a regular file of at most `largest` bytes, mapped into memory and read only.
+
+    They stay those of this file if another one is put in its place. Whoever writes into the file itself changes them.
+    """
+    reason = None
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as stream:
+            about = os.fstat(stream.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                reason = "not a regular file"
+            elif about.st_size > largest:
+                reason = f"more than {largest:,} bytes"
+            elif not about.st_size:
+                return b""
+            else:
+                return mmap.mmap(stream.fileno(), about.st_size, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as problem:  # ValueError: a path with a NUL character
+        reason = getattr(problem, "strerror", None) or str(problem)
+    raise FormatError(path, f"cannot be read ({reason}); check the path and its permissions")
 
 
 def read_table(path: str | os.PathLike[str], *, private: bool = False) -> Table:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from privroute import _core
 from privroute.errors import DemandError, FormatError, InputError, NetworkError, in_python
 from privroute.network.checks import check_period, check_type, one_of
 from privroute.network.curves import CURVES
@@ -20,7 +21,7 @@ from privroute.network.demand import Demand
 from privroute.network.latency import choose_latency
 from privroute.network.network import LatencyKind, Network
 from privroute.network.pairs import OnUnreachable, Pairs
-from privroute.network.text_files import Where, read_text
+from privroute.network.text_files import Where, as_path, read_bytes, read_text
 from privroute.network.units import check_length_unit
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from privroute.network.read_notes import ReadNotes
+    # metadata, node indices of origins and destinations, trips
+    _Trips = tuple[dict[str, tuple["Where", str]], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
 
 __all__ = ["LengthUnit", "TimeUnit", "read_tntp", "read_tntp_trips"]
 
@@ -51,6 +54,7 @@ _COLUMN_NAMES = {
     "alpha": "b",
     "beta": "power",
 }
+_FIRST_ORIGIN = re.compile(rb"^[ \t]*origin[ \t]", re.IGNORECASE | re.MULTILINE)
 _METADATA = re.compile(r"\s*<([^<>]*)>(.*)")
 
 
@@ -143,17 +147,52 @@ def read_tntp_trips(
     """
     check_type(network, Network, "network", DemandError)
     minutes = check_period(period_min)
-    metadata, lines = _split(path)
-    trips = _trips(lines, network)
+    data = read_bytes(as_path(path))
+    table = _plain_trips(path, data, network)
+    if table is None:  # slowly, with an error for what cannot be read
+        metadata, lines = _split(path, data)
+        trips = _trips(lines, network)
+        ends = np.array(list(trips), dtype=np.int64).reshape(-1, 2)
+        table = metadata, ends[:, 0], ends[:, 1], np.array(list(trips.values()), dtype=np.float64)
+    metadata, origin, destination, amount = table
     if check_total:
-        _check_total(path, metadata, sum(trips.values()))
+        with np.errstate(over="ignore"):  # an infinite sum is refused
+            _check_total(path, metadata, float(amount.sum()))
     pairs = Pairs.of_zones(network, on_unreachable=on_unreachable)
-    ends = np.array(list(trips), dtype=np.int64).reshape(-1, 2)
-    positions = pairs.positions(ends[:, 0], ends[:, 1])
+    positions = pairs.positions(origin, destination)
     kept = positions >= 0  # trips within a zone and dropped pairs have no position
     rates = np.zeros(len(pairs))
-    rates[positions[kept]] = np.array(list(trips.values()))[kept] / minutes
+    rates[positions[kept]] = amount[kept] / minutes
     return Demand(pairs, rates)
+
+
+def _plain_trips(path: str | os.PathLike[str], data: bytes, network: Network) -> _Trips | None:
+    """Metadata, node indices of origins and destinations, and trips, read by the core; None if the table is not plain.
+
+    Plain is what the slow reader would read to the same values: whole numbers for zones that the network has, each
+    pair once, numbers without signs, no comments behind the first origin.
+    """
+    begin = _FIRST_ORIGIN.search(data)
+    if begin is None:
+        return None
+    found = _core.trip_table(data, begin.start())
+    labels = network.zone_names
+    numbers = np.array([label if isinstance(label, int) and label >= 0 else -1 for label in labels], dtype=np.int64)
+    if found is None or not numbers.size:
+        return None
+    order = np.argsort(numbers, kind="stable")
+    zones = []
+    for ends in found[:2]:
+        at = order[np.minimum(np.searchsorted(numbers[order], ends), numbers.size - 1)]
+        if not np.array_equal(numbers[at], ends):
+            return None
+        zones.append(at)
+    if found[0].size and np.bincount(zones[0] * numbers.size + zones[1]).max() > 1:
+        return None
+    metadata, lines = _split(path, data[: begin.start()])
+    if any(_data_lines(lines)):
+        return None
+    return metadata, network.zones[zones[0]], network.zones[zones[1]], found[2]
 
 
 def _trips(lines: list[tuple[Where, str]], network: Network) -> dict[tuple[int, int], float]:
@@ -185,11 +224,13 @@ def _trips(lines: list[tuple[Where, str]], network: Network) -> dict[tuple[int, 
     return trips
 
 
-def _split(path: str | os.PathLike[str]) -> tuple[dict[str, tuple[Where, str]], list[tuple[Where, str]]]:
+def _split(
+    path: str | os.PathLike[str], data: bytes | None = None
+) -> tuple[dict[str, tuple[Where, str]], list[tuple[Where, str]]]:
     """Metadata tags with their values, and all other lines, comments included."""
     metadata: dict[str, tuple[Where, str]] = {}
     lines: list[tuple[Where, str]] = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path, data).split("\n"), start=1):
         where = Where(path, number)
         tag = _METADATA.match(line)
         if tag:

@@ -1,93 +1,56 @@
-"""A routing policy as sparse paths: what is learned, released, sampled from and evaluated."""
+"""A routing policy: what is learned, released, sampled from and evaluated.
+
+Two forms behind one interface. Solvers give policies by origin (`privroute.policy.bushes`), which stay small on large
+networks; `decompose` and the mechanisms on flows give paths (`privroute.policy.paths`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privroute import _core
 from privroute.errors import DemandError, PolicyError
-from privroute.network.checks import RebuiltOnCopy, freeze
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
+from privroute.policy.bushes import Bushes
+from privroute.policy.paths import Paths
+from privroute.policy.routes import PolicySummary, Route, RouteList, RoutesOfPairs, SampledLinks, SampledRoutes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from privroute.network.demand import Demand
     from privroute.network.labels import Label
 
-__all__ = ["PolicySummary", "Route", "RoutingPolicy", "SampledLinks"]
+__all__ = ["MOST_ROUTES", "RoutingPolicy"]
 
-_Scalar = TypeVar("_Scalar", bound=np.generic)
-_SUM_TOLERANCE = 1e-9
-_FAULTS = {
-    1: "does not lead, link after link, from its origin to its destination",
-    2: "meets a node twice; paths have no cycles",
-    3: "passes through a node that is no through road",
-}
+MOST_ROUTES = 1000
+"""Routes of one pair that are listed where no other limit is given."""
+
+_MOST_RANKED = 2**20
+_MOST_LINKS = 2**29  # of all paths together, where a policy is written out: 2 GB
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One path of a pair.
-
-    probability : probability of the path in the policy
-    nodes : labels of the nodes, origin first
-    links : 0-based link indices, in driving order
-    """
-
-    probability: float
-    nodes: tuple[Label, ...]
-    links: tuple[int, ...]
-
-
-class SampledLinks(NamedTuple):
-    """Sampled routes as links: draw i has links[start[i] : start[i + 1]]."""
-
-    start: NDArray[np.int64]
-    links: NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class PolicySummary:
-    """The size of a policy."""
-
-    pairs: int
-    paths: int
-    most_paths: int
-    mean_paths: float
-    mean_links: float
-    memory_bytes: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.pairs:,} pairs, {self.paths:,} paths ({self.mean_paths:.2f} a pair, at most {self.most_paths}), "
-            f"{self.mean_links:.1f} links a path, {self.memory_bytes / 1e6:.1f} MB"
-        )
-
-
-@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class RoutingPolicy(RebuiltOnCopy):
+class RoutingPolicy:
     """For every pair w a distribution over simple paths, and with it a unit flow x_w.
 
-    pair_start : (pairs + 1,) int64, pair w has the paths pair_start[w] to pair_start[w + 1]
-    path_start : (paths + 1,) int64, path i has links[path_start[i] : path_start[i + 1]]
-    links : int32 link indices in driving order
-    probability : (paths,) ≥ 0, summing to 1 over each pair
+    network : its links and nodes
+    pairs : the pairs w
+    stored : the arrays, by origin or as paths
 
-    Validated on construction: every path leads from origin to destination, visits no node twice and keeps the
+    RoutingPolicy(network, pairs, pair_start, path_start, links, probability) is a policy of paths; `by_origin` makes
+    one of bushes. Both are validated: every route leads from origin to destination, visits no node twice and keeps the
     no-through rule.
     """
 
+    __slots__ = ("network", "pairs", "stored")
+
     network: Network
     pairs: Pairs
-    pair_start: NDArray[np.int64]
-    path_start: NDArray[np.int64]
-    links: NDArray[np.int32]
-    probability: NDArray[np.float64]
+    stored: Bushes | Paths
 
     def __init__(
         self,
@@ -98,59 +61,112 @@ class RoutingPolicy(RebuiltOnCopy):
         links: ArrayLike,
         probability: ArrayLike,
     ) -> None:
-        if not isinstance(network, Network) or not isinstance(pairs, Pairs):
-            raise PolicyError("a policy needs a privroute.Network and privroute.Pairs")
-        pairs.check_fits(network)
-        chance = _array(probability, "probability", np.float64)
-        used = _array(links, "links", np.int32)
+        _check_frame(network, pairs)
+        self._fill(Paths(network, pairs, pair_start, path_start, links, probability))
+
+    @classmethod
+    def by_origin(cls, network: Network, pairs: Pairs, *, adopt: bool = False, **arrays: Any) -> RoutingPolicy:
+        """A policy of bushes; arrays as in `privroute.policy.bushes.Bushes`.
+
+        adopt : use the arrays without a copy; nobody else may write to them
+        """
+        _check_frame(network, pairs)
+        policy = cls.__new__(cls)
+        if not adopt:
+            arrays = {name: np.array(array) for name, array in arrays.items()}
+        policy._fill(Bushes(network, pairs, **arrays))
+        return policy
+
+    def _fill(self, stored: Bushes | Paths) -> None:
         put = object.__setattr__
-        put(self, "network", network)
-        put(self, "pairs", pairs)
-        put(self, "path_start", _starts(path_start, "path_start", chance.size, used.size))
-        put(self, "pair_start", _starts(pair_start, "pair_start", len(pairs), chance.size))
-        put(self, "links", used)
-        put(self, "probability", chance)
-        self._check()
+        put(self, "network", stored.network)
+        put(self, "pairs", stored.pairs)
+        put(self, "stored", stored)
 
-    def _check(self) -> None:
-        empty = np.flatnonzero(np.diff(self.pair_start) == 0)
-        if empty.size:
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a policy never changes; {name} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a policy never changes; {name} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Callable[..., RoutingPolicy], tuple[Any, ...]]:
+        # copies and pickles are checked again and have arrays of their own
+        arrays = {name: np.array(array) for name, array in self.stored.arrays().items()}
+        return _again, (self.is_by_origin, self.network, self.pairs, arrays)
+
+    @property
+    def is_by_origin(self) -> bool:
+        """Whether the policy is stored by origin, as bushes; otherwise it is stored as paths."""
+        return isinstance(self.stored, Bushes)
+
+    @property
+    def paths(self) -> Paths:
+        """The arrays of a policy that is stored as paths."""
+        if not isinstance(self.stored, Paths):
+            raise PolicyError("the policy is stored by origin; policy.as_paths() writes its paths out")
+        return self.stored
+
+    @property
+    def pair_start(self) -> NDArray[np.int64]:
+        """(pairs + 1,) of a policy stored as paths: pair w has the paths pair_start[w] to pair_start[w + 1]."""
+        return self.paths.pair_start
+
+    @property
+    def path_start(self) -> NDArray[np.int64]:
+        """(paths + 1,) of a policy stored as paths: path i has links[path_start[i] : path_start[i + 1]]."""
+        return self.paths.path_start
+
+    @property
+    def links(self) -> NDArray[np.int32]:
+        """Links of a policy stored as paths, in driving order."""
+        return self.paths.links
+
+    @property
+    def probability(self) -> NDArray[np.float64]:
+        """(paths,) of a policy stored as paths."""
+        return self.paths.probability
+
+    @property
+    def bushes(self) -> Bushes:
+        """The arrays of a policy that is stored by origin."""
+        if not isinstance(self.stored, Bushes):
+            raise PolicyError("the policy is stored as paths; solvers give policies by origin")
+        return self.stored
+
+    def as_paths(self) -> RoutingPolicy:
+        """The same policy with every route written out, pair after pair. Refused where they would fill the memory."""
+        if isinstance(self.stored, Paths):
+            return self
+        size = self.summary()
+        if size.paths * size.mean_links > _MOST_LINKS:
             raise PolicyError(
-                f"{self._named(int(empty[0]))} has no path ({empty.size:,} such pairs); give each pair one"
+                f"the policy has {size.paths:.3g} routes, too many to write out; ask for those of single pairs"
             )
-        if self.links.size and not (self.links.min() >= 0 and self.links.max() < self.network.links):
-            raise PolicyError(f"links has indices outside 0 to {self.network.links - 1:,}")
-        if not np.all(self.probability >= 0):
-            raise PolicyError("probability has values that are negative or not a number")
-        if len(self.pairs):
-            sums = np.add.reduceat(self.probability, self.pair_start[:-1])
-            off = np.flatnonzero(~(np.abs(sums - 1.0) <= _SUM_TOLERANCE))
-            if off.size:
-                raise PolicyError(
-                    f"the probabilities of {self._named(int(off[0]))} sum to {sums[off[0]]:.12g} ({off.size:,} such "
-                    "pairs); each pair's must sum to 1"
-                )
-        fault, path = _core.first_fault(
-            self.network.tail,
-            self.network.head,
-            self.network.no_through.view(np.uint8),
-            self.pairs.origin,
-            self.pairs.destination,
-            self.pair_start,
-            self.path_start,
-            self.links,
-            self.probability,
+        first = self.stored.first_path()
+        start, links, probability = self.stored.routes(np.arange(first[-1]))
+        # products of shares sum to 1 but for rounding
+        sums = np.add.reduceat(probability, first[:-1]) if len(self.pairs) else probability
+        return RoutingPolicy(
+            self.network, self.pairs, first, start, links, probability / np.repeat(sums, np.diff(first))
         )
-        if fault:
-            pair = int(np.searchsorted(self.pair_start, path, side="right")) - 1
-            raise PolicyError(f"path {path:,} of {self._named(pair)} {_FAULTS[fault]}")
 
-    def routes(self, origin: Label, destination: Label) -> list[Route]:
-        """The pair's routes, the most probable first."""
-        pair = self._pair(origin, destination)
-        first, last = self.pair_start[pair], self.pair_start[pair + 1]
-        order = first + np.argsort(-self.probability[first:last], kind="stable")
-        return [self._route(int(path)) for path in order if self.probability[path] > 0]
+    def routes(self, origin: Label, destination: Label, *, limit: int = MOST_ROUTES) -> RouteList:
+        """The pair's routes, the most probable first; its `remaining` is the probability of those beyond the limit."""
+        found = self.best_routes(np.array([self._pair(origin, destination)]), limit)
+        labels, tail, head = self.network.node_labels, self.network.tail, self.network.head
+        routes = []
+        for number, probability in enumerate(found.probability.tolist()):
+            links = found.links[found.start[number] : found.start[number + 1]]
+            nodes = [tail[links[0]], *head[links]]
+            routes.append(Route(probability, tuple(labels[node] for node in nodes), tuple(links.tolist())))
+        remaining = 0.0 if len(routes) < limit else max(1.0 - float(found.probability.sum()), 0.0)
+        return RouteList(routes, remaining)
+
+    def best_routes(self, pair_positions: ArrayLike, limit: int = MOST_ROUTES) -> RoutesOfPairs:
+        """Routes of several pairs (positions in `pairs`) as arrays, at most `limit` each, the most probable first."""
+        if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
+            raise PolicyError(f"limit is {limit!r}; pass a whole number of at least 1")
+        return self.stored.best(self._positions(pair_positions), int(limit))
 
     def sample(self, origin: Label, destination: Label, size: int = 1, seed: int | None = None) -> NDArray[np.int64]:
         """Draw routes of one pair independently: positions in `routes(origin, destination)`.
@@ -160,33 +176,48 @@ class RoutingPolicy(RebuiltOnCopy):
         pair = self._pair(origin, destination)
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
             raise PolicyError(f"size is {size!r}; pass a whole number of at least 0")
-        paths = self.sample_paths(np.full(int(size), pair), seed=seed)
-        first, last = self.pair_start[pair], self.pair_start[pair + 1]
-        rank = np.empty(last - first, dtype=np.int64)
-        rank[np.argsort(-self.probability[first:last], kind="stable")] = np.arange(last - first)
-        return np.asarray(rank[paths - first])
+        wanted = np.array([pair])
+        drawn = self.sample_paths(np.repeat(wanted, int(size)), seed=seed) - self.stored.first_path()[pair]
+        limit = MOST_ROUTES
+        while True:
+            ranked = self.stored.best(wanted, limit).path
+            order = np.argsort(ranked)
+            at = order[np.minimum(np.searchsorted(ranked[order], drawn), ranked.size - 1)]
+            if np.array_equal(ranked[at], drawn):
+                return np.asarray(at)
+            if limit >= _MOST_RANKED:
+                raise PolicyError("the pair has too many routes to be ranked; draw links with sample_links")
+            limit *= 8
 
     def sample_paths(self, pair_positions: ArrayLike, seed: int | None = None) -> NDArray[np.int64]:
         """Draw one path for each entry of `pair_positions` (positions in `pairs`): ids for `path_links`."""
-        wanted = np.asarray(pair_positions)
-        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
-            raise PolicyError("pair_positions must be an array of whole numbers with one axis")
-        if wanted.size and not (wanted.min() >= 0 and wanted.max() < len(self.pairs)):
-            raise PolicyError(f"pair_positions has values outside 0 to {len(self.pairs) - 1:,}")
-        key, stream = _keys(seed)
-        return _core.sample_paths(
-            self.pair_start, self.probability, np.ascontiguousarray(wanted, dtype=np.int64), key, stream
-        )
+        return self.stored.sample_paths(self._positions(pair_positions), *_keys(seed))
+
+    def sample_links(self, pair_positions: ArrayLike, seed: int | None = None) -> SampledRoutes:
+        """Draw one path for each entry of `pair_positions` (positions in `pairs`), as links with its probability.
+
+        The same seed gives the same draws as `sample_paths`.
+        """
+        return self.stored.sample(self._positions(pair_positions), *_keys(seed))
 
     def path_links(self, paths: ArrayLike) -> SampledLinks:
         """The links of paths given by id, as from `sample_paths`."""
+        return SampledLinks(*self.path_routes(paths)[:2])
+
+    def path_routes(self, paths: ArrayLike) -> SampledRoutes:
+        """Links and probabilities of paths given by id. All routes have ids, pair after pair, from 0."""
         wanted = np.asarray(paths)
         if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
             raise PolicyError("paths must be an array of whole numbers with one axis, as from sample_paths")
         wanted = np.ascontiguousarray(wanted, dtype=np.int64)
-        if wanted.size and not (wanted.min() >= 0 and wanted.max() < self.probability.size):
-            raise PolicyError(f"paths has ids outside 0 to {self.probability.size - 1:,}")
-        return SampledLinks(*_core.gather_paths(self.path_start, self.links, wanted))
+        count = int(self.stored.first_path()[-1])
+        if wanted.size and not (wanted.min() >= 0 and wanted.max() < count):
+            raise PolicyError(f"paths has ids outside 0 to {count - 1:,}")
+        return self.stored.routes(wanted)
+
+    def first_path(self) -> NDArray[np.int64]:
+        """(pairs + 1,) id of the first path of each pair."""
+        return self.stored.first_path()
 
     def link_flow(self, demand: Demand) -> NDArray[np.float64]:
         """Link flow y = background + Σ_w Λ_w x_w: (links,) vehicles per minute when this demand follows the policy."""
@@ -194,10 +225,7 @@ class RoutingPolicy(RebuiltOnCopy):
             raise DemandError(
                 "the demand has other pairs than the policy; bring it to them with demand.on(policy.pairs)"
             )
-        routed = _core.load_paths(
-            self.pair_start, self.path_start, self.links, self.probability, demand.rate_per_min, self.network.links
-        )
-        return routed + self.network.background_per_min
+        return self.stored.load(demand.rate_per_min) + self.network.background_per_min
 
     def expected(self, link_values: ArrayLike) -> NDArray[np.float64]:
         """Σ_e x_we v_e for each pair: the expected sum of a link value over the route, e.g. of minutes."""
@@ -206,42 +234,55 @@ class RoutingPolicy(RebuiltOnCopy):
             raise PolicyError(
                 f"link_values has shape {values.shape}; pass one value for each of the {self.network.links:,} links"
             )
-        return _core.expected_values(self.pair_start, self.path_start, self.links, self.probability, values)
+        return self.stored.expected(values)
+
+    def likeliest(self) -> NDArray[np.float64]:
+        """(pairs,) probability of each pair's most probable route."""
+        return self.stored.likeliest()
+
+    def pairs_using(self) -> NDArray[np.int64]:
+        """(links,) how many pairs have a route over each link."""
+        return self.stored.pairs_using()
 
     def unit_flow(self, origin: Label, destination: Label) -> NDArray[np.float64]:
         """x_w: (links,) how likely the pair's route uses each link."""
-        flow = np.zeros(self.network.links)
-        for route in self.routes(origin, destination):
-            flow[list(route.links)] += route.probability
-        return flow
+        return np.asarray(self.unit_flows(np.array([self._pair(origin, destination)]))[0])
+
+    def unit_flows(self, pair_positions: ArrayLike) -> NDArray[np.float64]:
+        """(entries, links) x_w of several pairs, given by position in `pairs`."""
+        wanted = self._positions(pair_positions)
+        flows = np.zeros((wanted.size, self.network.links))
+        self.stored.unit_flows(wanted, flows)
+        return flows
 
     def summary(self) -> PolicySummary:
         """Counts and memory."""
-        per_pair = np.diff(self.pair_start)
-        arrays = (self.pair_start, self.path_start, self.links, self.probability)
-        return PolicySummary(
-            pairs=len(self.pairs),
-            paths=self.probability.size,
-            most_paths=int(per_pair.max(initial=0)),
-            mean_paths=self.probability.size / max(len(self.pairs), 1),
-            mean_links=self.links.size / max(self.probability.size, 1),
-            memory_bytes=sum(array.nbytes for array in arrays),
-        )
+        return self.stored.summary()
 
     def __eq__(self, other: object) -> bool:
+        """Same pairs, network and arrays; a policy by origin and one of paths are never equal."""
         if not isinstance(other, RoutingPolicy):
             return NotImplemented
-        names = ("pair_start", "path_start", "links", "probability")
+        mine, theirs = self.stored.arrays(), other.stored.arrays()
         return (
             self.pairs == other.pairs
             and self.network == other.network
-            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+            and mine.keys() == theirs.keys()
+            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"RoutingPolicy({self.summary()})"
+
+    def _positions(self, pair_positions: ArrayLike) -> NDArray[np.int64]:
+        wanted = np.asarray(pair_positions)
+        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+            raise PolicyError("pair_positions must be an array of whole numbers with one axis")
+        if wanted.size and not (wanted.min() >= 0 and wanted.max() < len(self.pairs)):
+            raise PolicyError(f"pair_positions has values outside 0 to {len(self.pairs) - 1:,}")
+        return np.ascontiguousarray(wanted, dtype=np.int64)
 
     def _pair(self, origin: Label, destination: Label) -> int:
         start, end = self.network.node(origin), self.network.node(destination)
@@ -252,33 +293,17 @@ class RoutingPolicy(RebuiltOnCopy):
             )
         return int(here[0])
 
-    def _named(self, pair: int) -> str:
-        labels = self.network.node_labels
-        return f"the pair from {labels[self.pairs.origin[pair]]} to {labels[self.pairs.destination[pair]]}"
 
-    def _route(self, path: int) -> Route:
-        links = self.links[self.path_start[path] : self.path_start[path + 1]]
-        nodes = [self.network.tail[links[0]], *self.network.head[links]]
-        labels = tuple(self.network.node_labels[node] for node in nodes)
-        return Route(float(self.probability[path]), labels, tuple(links.tolist()))
+def _check_frame(network: object, pairs: object) -> None:
+    if not isinstance(network, Network) or not isinstance(pairs, Pairs):
+        raise PolicyError("a policy needs a privroute.Network and privroute.Pairs")
+    pairs.check_fits(network)
 
 
-def _array(values: ArrayLike, name: str, dtype: type[_Scalar]) -> NDArray[_Scalar]:
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in ("iuf" if dtype is np.float64 else "iu"):
-        raise PolicyError(f"{name} has type {array.dtype} and shape {array.shape}; pass numbers with one axis")
-    if dtype is not np.float64 and array.size:
-        limit = np.iinfo(dtype)  # type: ignore[type-var]
-        if int(array.min()) < limit.min or int(array.max()) > limit.max:
-            raise PolicyError(f"{name} has values outside {limit.min:,} to {limit.max:,}")
-    return freeze(array.astype(dtype))
-
-
-def _starts(values: ArrayLike, name: str, count: int, end: int) -> NDArray[np.int64]:
-    starts = _array(values, name, np.int64)
-    if starts.size != count + 1 or starts[0] != 0 or starts[-1] != end or np.any(np.diff(starts) < 0):
-        raise PolicyError(f"{name} must have {count + 1:,} values that rise from 0 to {end:,}")
-    return starts
+def _again(by_origin: bool, network: Network, pairs: Pairs, arrays: dict[str, Any]) -> RoutingPolicy:
+    if by_origin:
+        return RoutingPolicy.by_origin(network, pairs, adopt=True, **arrays)
+    return RoutingPolicy(network, pairs, **arrays)
 
 
 def _keys(seed: int | None) -> tuple[int, int]:

@@ -1,4 +1,7 @@
-"""Writing the release folder: release.json, nodes.parquet, links.parquet, routes.parquet and perhaps demand.parquet.
+"""Writing the release folder: release.json, nodes.parquet, links.parquet, the policy and perhaps demand.parquet.
+
+A policy by origin is policy.arrow, and routes.parquet too where it has at most MOST_WRITTEN_ROUTES routes. A policy of
+paths is routes.parquet.
 
 Tables have GMNS column names, so that pandas, Polars and DuckDB open them as they are. A folder is written beside its
 place and renamed, so that it is whole or not there.
@@ -24,12 +27,14 @@ from privroute.release.folder import (
     LINKS,
     MANIFEST,
     NODES,
+    POLICY,
     ROUTES,
     flush,
     folder_beside,
     only_a_release,
     put_in_place,
 )
+from privroute.release.policy_file import write_policy
 
 if TYPE_CHECKING:
     import os
@@ -40,9 +45,11 @@ if TYPE_CHECKING:
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.release.certificate import Certificate
 
-__all__ = ["FORMAT", "write_release"]
+__all__ = ["FORMAT", "MOST_WRITTEN_ROUTES", "write_release"]
 
 FORMAT = 2
+MOST_WRITTEN_ROUTES = 100_000
+"""A policy by origin with more routes has no routes.parquet; `privroute export --format routes` writes one."""
 
 
 def write_release(
@@ -122,16 +129,19 @@ def _write_tables(
         **{CURVE_COLUMN: pa.array(list(CURVES)).take(pa.array(latency.curve))},
         **{name: pa.array(values, from_pandas=True) for name, values in values_by_column(latency).items()},
     )
-    per_pair = np.diff(policy.pair_start)
-    pair_of_path = np.repeat(np.arange(len(pairs)), per_pair)
-    _table(
-        place / ROUTES,
-        origin=labels.take(pa.array(pairs.origin[pair_of_path])),
-        destination=labels.take(pa.array(pairs.destination[pair_of_path])),
-        route=np.arange(policy.probability.size) - policy.pair_start[:-1][pair_of_path],
-        probability=policy.probability,
-        link_ids=pa.LargeListArray.from_arrays(pa.array(policy.path_start), pa.array(policy.links)),
-    )
+    if policy.is_by_origin:
+        write_policy(place / POLICY, policy)
+    if not policy.is_by_origin or policy.summary().paths <= MOST_WRITTEN_ROUTES:
+        written = policy.as_paths()
+        pair_of_path = np.repeat(np.arange(len(pairs)), np.diff(written.pair_start))
+        _table(
+            place / ROUTES,
+            origin=labels.take(pa.array(pairs.origin[pair_of_path])),
+            destination=labels.take(pa.array(pairs.destination[pair_of_path])),
+            route=np.arange(written.probability.size) - written.pair_start[:-1][pair_of_path],
+            probability=written.probability,
+            link_ids=pa.LargeListArray.from_arrays(pa.array(written.path_start), pa.array(written.links)),
+        )
     if demand is not None:
         counts = pa.nulls(len(pairs), pa.int64()) if noisy_counts is None else pa.array(noisy_counts, pa.int64())
         _table(

@@ -18,6 +18,7 @@ __all__ = [
     "LINKS",
     "MANIFEST",
     "NODES",
+    "POLICY",
     "ROUTES",
     "flush",
     "folder_beside",
@@ -27,7 +28,8 @@ __all__ = [
 
 MANIFEST = "release.json"
 NODES, LINKS, ROUTES, DEMAND = "nodes.parquet", "links.parquet", "routes.parquet", "demand.parquet"
-FILES = frozenset({MANIFEST, NODES, LINKS, ROUTES, DEMAND})
+POLICY = "policy.arrow"
+FILES = frozenset({MANIFEST, NODES, LINKS, POLICY, ROUTES, DEMAND})
 
 
 def only_a_release(folder: Path) -> bool:

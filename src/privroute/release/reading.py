@@ -24,13 +24,15 @@ from privroute.network.curves import CURVES, number_of
 from privroute.network.demand import Demand
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
-from privroute.network.text_files import read_bytes
+from privroute.network.text_files import map_bytes, read_bytes
 from privroute.policy.routing_policy import RoutingPolicy
 from privroute.release.certificate import Certificate
 from privroute.release.files import FORMAT
-from privroute.release.folder import DEMAND, LINKS, MANIFEST, NODES, ROUTES
+from privroute.release.folder import DEMAND, LINKS, MANIFEST, NODES, POLICY, ROUTES
+from privroute.release.policy_file import read_policy
 
 if TYPE_CHECKING:
+    import mmap
     import os
 
     from numpy.typing import NDArray
@@ -41,6 +43,7 @@ __all__ = ["read_release"]
 
 _LARGEST_MANIFEST = 2**24
 _LARGEST_TABLE = 2_000_000_000
+_LARGEST_POLICY = 16_000_000_000
 _MOST_VALUES = 500_000_000
 
 _TEXT, _NUMBER, _WHOLE, _FLAG, _LINKS = pa.string(), pa.float64(), pa.int64(), pa.bool_(), pa.large_list(pa.int32())
@@ -104,7 +107,7 @@ def read_release(
         certificate = Certificate.from_dict(manifest["certificate"])
         nodes, links = (_read_table(place, name, digests[name]) for name in (NODES, LINKS))
         network = _network(nodes, links, manifest["network"])
-        policy = _policy(_read_table(place, ROUTES, digests[ROUTES]), network)
+        policy = _read_policy(place, digests, network)
         _check_sizes(certificate, policy)
         demand = counts = None
         if DEMAND in digests:
@@ -115,6 +118,7 @@ def read_release(
         ArithmeticError,
         AttributeError,
         LookupError,
+        MemoryError,
         OSError,
         TypeError,
         ValueError,
@@ -140,9 +144,9 @@ def _manifest(place: Path) -> dict[str, Any]:
             raise ReleaseError(f"{path} is damaged: {name} is missing")
     if set(found["network"]) != {"crs"}:
         raise ReleaseError(f"{path} is damaged: network has other entries than crs")
-    needed = {NODES, LINKS, ROUTES}
+    needed = {NODES, LINKS}
     listed = set(found["sha256"])
-    if not needed <= listed <= needed | {DEMAND}:
+    if not needed <= listed <= needed | {POLICY, ROUTES, DEMAND} or not listed & {POLICY, ROUTES}:
         raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
     return found
 
@@ -162,11 +166,29 @@ def _why_not(number: object) -> str:
     return "its format is missing"
 
 
+def _read_policy(place: Path, digests: dict[str, Any], network: Network) -> RoutingPolicy:
+    """The policy by origin, or as paths where there is no other; both are the same where there are both."""
+    written = _policy(_read_table(place, ROUTES, digests[ROUTES]), network) if ROUTES in digests else None
+    if POLICY not in digests:
+        assert written is not None  # noqa: S101 - the manifest lists one of them
+        return written
+    data = map_bytes(place / POLICY, largest=_LARGEST_POLICY)
+    _check_digest(POLICY, data, digests[POLICY])
+    policy = read_policy(pa.py_buffer(data), network)
+    if written is not None and policy.as_paths() != written:
+        raise ReleaseError(f"{ROUTES} has other routes than {POLICY}")
+    return policy
+
+
+def _check_digest(name: str, data: bytes | mmap.mmap, digest: object) -> None:
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ReleaseError(f"{name} is not the file that was released; copy the whole folder again")
+
+
 def _read_table(place: Path, name: str, digest: object) -> pa.Table:
     """The table of a file that is read once: the bytes whose checksum is right are those that are parsed."""
     data = read_bytes(place / name, largest=_LARGEST_TABLE)
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise ReleaseError(f"{name} is not the file that was released; copy the whole folder again")
+    _check_digest(name, data, digest)
     layout = _LAYOUTS[name]
     _check_layout(name, pq.ParquetFile(pa.BufferReader(data)), layout)
     # labels stay dictionaries: a long one that stands in every row is one text in memory
@@ -271,7 +293,7 @@ def _demand(
     origin, destination = _ends(table, policy.network)
     pairs = policy.pairs
     if not np.array_equal(origin, pairs.origin) or not np.array_equal(destination, pairs.destination):
-        raise ReleaseError(f"{DEMAND} has other pairs than {ROUTES}, or has them in another order")
+        raise ReleaseError(f"{DEMAND} has other pairs than the policy, or has them in another order")
     counts = table["noisy_count"]
     demand = Demand(pairs, table["rate_per_min"].to_numpy(), expansion=certificate.expansion)
     return demand, None if counts.null_count else counts.to_numpy()

@@ -1,8 +1,4 @@
-"""Every route of a release as JSON text, written once at the start, so that an answer is a slice of memory.
-
-A route's text is a sequence of pieces: one with its numbers, one for each node and link. Arrow gathers such sequences
-at memory speed, so the texts of all routes are made in a fraction of a second, and a batch of pairs is one more gather.
-"""
+"""Routes of a release as JSON text. Nothing is written before it is asked for: the core finds and writes an answer."""
 
 from __future__ import annotations
 
@@ -11,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from privroute.serve.route_order import ordered_paths
+from privroute import _core
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,12 +19,17 @@ if TYPE_CHECKING:
     from privroute.network.labels import Label
     from privroute.release.release import Release
 
-__all__ = ["LinkTimes", "RouteTexts", "exact_label"]
+__all__ = ["MOST_SHOWN_ROUTES", "LinkTimes", "RouteTexts", "exact_label"]
+
+MOST_SHOWN_ROUTES = 20
+"""Routes of a pair that the service, the page and the exports show where nobody asks for more."""
 
 _SECONDS_PER_MIN, _METRES_PER_KM = 60.0, 1000.0
 _LARGEST_EXACT = 2**53 - 1
-_PATHS_AT_ONCE = 16_384  # the pieces of this number of paths stay in the processor's cache while their texts are made
-_OPEN, _NEXT, _CLOSE = b'{"routes":[', b",", b"]},"  # around the routes of a pair
+_PAIRS_AT_ONCE = 16_384  # the routes of these stand in memory while their texts are made
+_FEW_PAIRS = 64  # so few are not worth a thread
+_BYTES_OF_NUMBERS = 200
+_COMMA = memoryview(b",")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,138 +60,65 @@ class LinkTimes:
 
 
 class RouteTexts:
-    """The routes of every pair as JSON, the most probable first; routes of probability 0 are left out.
-
-    In memory the pairs stand one after the other as `{"routes":[route,route]},`.
-    """
+    """Routes as JSON text, made by the core when they are asked for."""
 
     def __init__(self, release: Release, times: LinkTimes) -> None:
-        policy = release.policy
-        kept, _, first_route = ordered_paths(policy)
-        first, last = (np.zeros(kept.size, bool) for _ in range(2))
-        first[first_route[:-1]] = last[first_route[1:] - 1] = True
-        pieces = _Pieces(release, times)
-        chunks = [
-            pieces.texts(
-                kept[at : at + _PATHS_AT_ONCE], first[at : at + _PATHS_AT_ONCE], last[at : at + _PATHS_AT_ONCE]
-            )
-            for at in range(0, kept.size, _PATHS_AT_ONCE)
-        ]
-        texts = pa.concat_arrays([pa.array([], pa.large_binary()), *chunks])
-        _, offsets, data = texts.buffers()
-        ends = np.frombuffer(offsets, np.int64, len(texts) + 1)
-        self._data = memoryview(data if data is not None else b"")
-        self._pair_ends = ends[first_route]
-        self._pairs = pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), len(policy.pairs), [None, pa.py_buffer(self._pair_ends), data]
+        network, self._policy = release.network, release.policy
+        nodes, links = _json_texts(network.node_labels), _json_texts(network.link_labels)
+        length_m = np.empty(0) if times.length_m is None else times.length_m
+        # what an answer is long for: a link's label and that of the node it leads to, with commas
+        self._length = np.array([len(text) + 1 for text in links]) + np.array(
+            [len(nodes[head]) + 1 for head in network.head.tolist()]
         )
-        self._path_begin = np.zeros(policy.probability.size, np.int64)
-        self._path_end = np.zeros(policy.probability.size, np.int64)
-        self._path_begin[kept] = ends[:-1] + np.where(first, len(_OPEN), 0)
-        self._path_end[kept] = ends[1:] - np.where(last, len(_CLOSE), len(_NEXT))
-
-    @property
-    def nbytes(self) -> int:
-        """Size of all texts."""
-        return self._data.nbytes
-
-    def of_pair(self, pair: int) -> bytes:
-        """An object with the pair's `routes`."""
-        begin, end = self._pair_ends[pair : pair + 2].tolist()
-        return bytes(self._data[begin : end - 1])  # without the comma
-
-    def of_path(self, path: int) -> bytes:
-        """An object with one route, by the id that `RoutingPolicy.sample_paths` gives."""
-        return self.of_paths(np.array([path]))
-
-    def size_of_pairs(self, pairs: NDArray[np.int64]) -> int:
-        """How long the answer for these pairs is."""
-        return int((self._pair_ends[pairs + 1] - self._pair_ends[pairs]).sum())
-
-    def of_pairs(self, pairs: NDArray[np.int64]) -> bytes | memoryview:
-        """Objects for each pair, separated by commas."""
-        taken = self._pairs.take(pa.array(pairs)).buffers()[2]
-        return memoryview(taken)[:-1] if pairs.size else b""
-
-    def of_paths(self, paths: NDArray[np.int64]) -> bytes:
-        """Objects for each path, which have it alone in their `routes`, separated by commas."""
-        data, begin, end = self._data, self._path_begin[paths].tolist(), self._path_end[paths].tolist()
-        routes = (_CLOSE + _OPEN).join([data[at:to] for at, to in zip(begin, end, strict=True)])
-        return b"".join((_OPEN, routes, _CLOSE[:-1])) if paths.size else b""
-
-
-class _Pieces:
-    """What the text of a route is made of."""
-
-    def __init__(self, release: Release, times: LinkTimes) -> None:
-        self._policy, self._times = release.policy, times
-        network = release.network
-        links = _json_texts(network.link_labels)
-        nodes = _json_texts(network.node_labels)
-        # by number: nodes where routes start, then for each link the node it leads to, the link as the first of its
-        # list and as a later one, and what stands between and after the lists
-        self._known = pa.array(
-            nodes
-            + [b"," + nodes[head] for head in network.head.tolist()]
-            + links
-            + [b"," + link for link in links]
-            + [b'],"links":[', b"]}" + _NEXT, b"]}" + _CLOSE],
-            pa.large_binary(),
+        self._writer = _core.RouteWriter(
+            tail=network.tail,
+            head=network.head,
+            node_start=_starts(nodes),
+            node_text=b"".join(nodes),
+            link_start=_starts(links),
+            link_text=b"".join(links),
+            duration=times.duration_s,
+            free_flow=times.free_flow_s,
+            length=length_m,
+            weight=times.weight,
         )
-        self._head = network.nodes
-        self._first = self._head + network.links
-        self._later = self._first + network.links
-        self._middle = self._later + network.links
 
-    def texts(self, paths: NDArray[np.int64], first: NDArray[np.bool_], last: NDArray[np.bool_]) -> pa.LargeBinaryArray:
-        """A JSON object for each path, and what stands around it as the first or the last of its pair."""
-        links_start, links = self._policy.path_links(paths)
-        count = np.diff(links_start)
-        width = 2 * count + 4  # numbers, origin, a node for each link, middle, each link, end
-        start = np.concatenate([[0], np.cumsum(width)])
-        within = np.arange(links.size) - np.repeat(links_start[:-1], count)
-        node_at = np.repeat(start[:-1] + 2, count) + within
-        link_at = node_at + np.repeat(count + 1, count)
-        which = np.empty(start[-1], np.int32)
-        which[start[:-1]] = len(self._known) + np.arange(paths.size)
-        which[start[:-1] + 1] = self._policy.network.tail[links[links_start[:-1]]]
-        which[node_at] = self._head + links
-        which[start[:-1] + 2 + count] = self._middle
-        which[link_at] = np.where(within == 0, self._first, self._later) + links
-        which[start[1:] - 1] = self._middle + 1 + last
-        known = pa.concat_arrays([self._known, self._numbers(paths, links_start, links, first)])
-        taken = known.take(pa.array(which))
-        _, offsets, data = taken.buffers()
-        ends = np.frombuffer(offsets, np.int64, which.size + 1)[start]
-        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), paths.size, [None, pa.py_buffer(ends), data])
+    def of_pairs(self, pairs: NDArray[np.int64], limit: int, *, most_bytes: int) -> list[memoryview] | None:
+        """Objects for each pair with at most `limit` of its routes, separated by commas; None if they are too long."""
+        pieces: list[memoryview] = []
+        left = most_bytes
+        for at in range(0, pairs.size, _PAIRS_AT_ONCE):
+            found = self._policy.stored.best(pairs[at : at + _PAIRS_AT_ONCE], limit)
+            left -= self._size(found.links, found.probability.size)
+            if left < 0:
+                return None
+            pieces += self._write(*found[:4], with_remaining=True)
+            if at + _PAIRS_AT_ONCE < pairs.size:
+                pieces.append(_COMMA)
+        return pieces
 
-    def _numbers(
+    def drawn(self, pairs: NDArray[np.int64], seed: int | None, *, most_bytes: int) -> list[memoryview] | None:
+        """Objects for each pair, which have one drawn route alone in their `routes`."""
+        start, links, probability = self._policy.sample_links(pairs, seed=seed)
+        if self._size(links, probability.size) > most_bytes:
+            return None
+        return self._write(np.arange(pairs.size + 1), start, links, probability, with_remaining=False)
+
+    def _size(self, links: NDArray[np.int32], routes: int) -> int:
+        return int(self._length[links].sum()) + _BYTES_OF_NUMBERS * routes
+
+    def _write(
         self,
-        paths: NDArray[np.int64],
-        links_start: NDArray[np.int64],
+        first: NDArray[np.int64],
+        start: NDArray[np.int64],
         links: NDArray[np.int32],
-        first: NDArray[np.bool_],
-    ) -> pa.LargeBinaryArray:
-        """The numbers of each path, up to where its nodes begin."""
-
-        def total(values: NDArray[np.float64] | None) -> pa.Array | pa.Scalar:
-            if values is None:
-                return _constant(b"null")
-            return _json_numbers(np.add.reduceat(values[links], links_start[:-1]).round(1))
-
-        columns: dict[str, pa.Array | pa.Scalar] = {
-            "probability": _json_numbers(self._policy.probability[paths]),
-            "duration": total(self._times.duration_s),
-            "duration_free_flow": total(self._times.free_flow_s),
-            "distance": total(self._times.length_m),
-            "weight": total(self._times.weight),
-        }
-        parts: list[pa.Array | pa.Scalar] = [
-            pa.array([_OPEN, b""], pa.large_binary()).take(pa.array(~first, pa.int8()))
-        ]
-        for position, (name, values) in enumerate(columns.items()):
-            parts += [_constant(f'{"," if position else "{"}"{name}":'.encode()), values]
-        return pc.binary_join_element_wise(*parts, _constant(b',"nodes":['), _constant(b""))
+        probability: NDArray[np.float64],
+        *,
+        with_remaining: bool,
+    ) -> list[memoryview]:
+        threads = available_threads() if first.size > _FEW_PAIRS else 1
+        pieces = self._writer.write(first, start, links, probability, with_remaining=with_remaining, threads=threads)
+        return [piece.data for piece in pieces]
 
 
 def exact_label(label: Label) -> Label:
@@ -203,11 +130,5 @@ def _json_texts(labels: Iterable[Label]) -> list[bytes]:
     return [orjson.dumps(exact_label(label)) for label in labels]
 
 
-def _json_numbers(values: NDArray[np.float64]) -> pa.Array:
-    """Numbers as JSON writes them: what is not finite becomes null."""
-    text = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY)
-    return pa.array(text[1:-1].split(b","), pa.large_binary())
-
-
-def _constant(text: bytes) -> pa.Scalar:
-    return pa.scalar(text, pa.large_binary())
+def _starts(texts: list[bytes]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)

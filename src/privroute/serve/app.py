@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from privroute.errors import InputError, PolicyError
 from privroute.serve import schemas
+from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.caching import JSON, Plain
 from privroute.serve.guard import Guard
 from privroute.serve.service import FRESH, GEOJSON, Service
@@ -72,13 +73,15 @@ def _add_api(app: FastAPI, service: Service) -> None:
         "/v1/routes",
         response_model=schemas.Answer,
         tags=["routes"],
-        openapi_extra={"parameters": [*schemas.ENDS, schemas.RELEASE]},
+        openapi_extra={"parameters": [*schemas.ENDS, schemas.LIMIT, schemas.RELEASE]},
     )
     async def routes(request: Request) -> Response:
-        """All routes of a pair with probabilities, durations and distances, the most probable first."""
+        """Routes of a pair with probabilities, durations and distances, the most probable first."""
         query = request.query_params
         pinned = service.pinned(query.get("release"))
-        return service.tagged.answer(request, service.routes(*_ends(query)), pinned=pinned)
+        limit = _whole("limit", query.get("limit"), 1, schemas.LARGEST_LIMIT)
+        found = service.routes(*_ends(query), MOST_SHOWN_ROUTES if limit is None else limit)
+        return service.tagged.answer(request, found, pinned=pinned)
 
     @app.get(
         "/v1/sample",
@@ -89,7 +92,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
     async def sample(request: Request) -> Response:
         """One route, sampled with the probabilities of the policy, for a single vehicle."""
         query = request.query_params
-        return _fresh(service.sample(*_ends(query), _seed(query.get("seed"))))
+        return _fresh(service.sample(*_ends(query), _whole("seed", query.get("seed"), 0, schemas.LARGEST_SEED)))
 
     @app.post(
         "/v1/batch",
@@ -108,7 +111,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
         },
     )
     async def batch(request: Request) -> Response:
-        """Routes of up to 100,000 pairs at once, or one drawn route for each."""
+        """Routes of up to 100,000 pairs at once, or one sampled route for each."""
         return service.batch_in_turn(await _body(request))
 
     @app.get("/v1/network", response_model=schemas.FeatureCollection, tags=["release"])
@@ -179,11 +182,11 @@ def _ends(query: QueryParams) -> tuple[str, str]:
     return query["origin"], query["destination"]
 
 
-def _seed(text: str | None) -> int | None:
+def _whole(name: str, text: str | None, least: int, most: int) -> int | None:
     if text is None:
         return None
-    if not _WHOLE.fullmatch(text) or int(text) > schemas.LARGEST_SEED:
-        raise InputError(f"seed is not a whole number from 0 to {schemas.LARGEST_SEED}")
+    if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
+        raise InputError(f"{name} is not a whole number from {least} to {most}")
     return int(text)
 
 

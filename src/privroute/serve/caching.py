@@ -47,8 +47,8 @@ def release_id(release: Release, *, more: Iterable[bytes] = ()) -> str:
         *(network.tail, network.head, network.zones, network.no_through, network.background_per_min),
         *(getattr(network.latency, field.name) for field in fields(network.latency)),
         *(network.coordinates, network.length_km),
-        *(policy.pairs.origin, policy.pairs.destination, policy.pair_start, policy.path_start, policy.links),
-        *(policy.probability, None if demand is None else demand.rate_per_min),
+        *(policy.pairs.origin, policy.pairs.destination, *policy.stored.arrays().values()),
+        None if demand is None else demand.rate_per_min,
     ):
         digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
     for part in more:

@@ -3,6 +3,7 @@
 geojson : links.geojson (lines with flows, zones as points), routes.geojson (a line for each route)
 csv : links.csv and routes.csv, UTF-8 with a byte-order mark, geometries as WKT; a label that a spreadsheet would read
     as a formula gets an apostrophe in front
+routes : routes.parquet, as in the folder of a small release: origin, destination, route, probability, link_ids
 gmns : node.csv, link.csv and config.csv, which `read_gmns` reads back, with link_performance.csv and
     route_assignment.csv, whose columns other GMNS tools use
 
@@ -17,14 +18,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from privroute.errors import InputError
 from privroute.network.geojson import feature_collection
 from privroute.network.gmns_writing import write_gmns
 from privroute.network.text_files import as_path, flush_to_disk, write_whole
 from privroute.progress import check_progress, tell
+from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.page_content import Picture
-from privroute.serve.route_order import ordered_paths
 
 if TYPE_CHECKING:
     import io
@@ -38,14 +41,16 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES", "ExportFormat", "export_release"]
 
-ExportFormat = Literal["geojson", "csv", "gmns"]
+ExportFormat = Literal["geojson", "csv", "gmns", "routes"]
 FILES: dict[str, tuple[str, ...]] = {
     "geojson": ("links.geojson", "routes.geojson"),
     "csv": ("links.csv", "routes.csv"),
     "gmns": ("node.csv", "link.csv", "config.csv", "link_performance.csv", "route_assignment.csv"),
+    "routes": ("routes.parquet",),
 }
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their wide forms
-_PATHS_AT_ONCE = 4096
+_PAIRS_AT_ONCE = 4096
+_PAIRS_WRITTEN_AT_ONCE = 32_768
 _SECONDS_PER_MIN, _METRES_PER_KM = 60.0, 1000.0
 
 
@@ -55,11 +60,13 @@ def export_release(
     kind: ExportFormat,
     *,
     overwrite: bool = False,
+    most_routes: int = MOST_SHOWN_ROUTES,
     progress: Progress | None = None,
 ) -> list[Path]:
     """Write the files of a format into a folder (made if it is not there) and return their paths.
 
     overwrite : replace files of these names
+    most_routes : of each pair, the most probable ones; what is missing of 1 in a pair's probabilities is left out
     progress : called with the share of the routes that are written
     """
     check_progress(progress)
@@ -75,11 +82,14 @@ def export_release(
         raise InputError(f"{place} cannot be used as a folder ({reason}); choose another") from None
     if taken and not overwrite:
         raise InputError(f"{taken[0]} already exists; choose another folder, or pass overwrite=True to replace it")
+    if kind == "routes":
+        _write_parquet(release, paths[0], most_routes, progress)
+        return paths
     picture = Picture(release)
     with ExitStack() as stack:
         links, routes = (stack.enter_context(write_whole(path)) for path in paths[-2:])
         write = {"geojson": _write_geojson, "csv": _write_csv, "gmns": _write_gmns_tables}[kind]
-        write(picture, links, routes, progress)
+        write(picture, links, routes, most_routes, progress)
         for stream in (links, routes):  # what fails, fails before the first file is renamed
             flush_to_disk(stream)
         if kind == "gmns":
@@ -102,31 +112,31 @@ class _Row(NamedTuple):
     links: list[int]
 
 
-def _rows(picture: Picture, progress: Progress | None) -> Iterator[_Row]:
+def _rows(picture: Picture, most_routes: int, progress: Progress | None) -> Iterator[_Row]:
     """All routes, pair after pair, the most probable first."""
     release, times = picture.release, picture.times
     policy, labels = release.policy, release.network.node_labels
-    ordered = ordered_paths(policy)
     expected = None if release.demand is None else times.duration_s / _SECONDS_PER_MIN
-    for first in range(0, ordered.paths.size, _PATHS_AT_ONCE):
-        paths, pairs = ordered.paths[first : first + _PATHS_AT_ONCE], ordered.pair[first : first + _PATHS_AT_ONCE]
-        start, links = policy.path_links(paths)
+    for at in range(0, len(policy.pairs), _PAIRS_AT_ONCE):
+        block = np.arange(at, min(at + _PAIRS_AT_ONCE, len(policy.pairs)))
+        first, start, links, chance, _ = policy.best_routes(block, most_routes)
+        count = np.diff(first)
+        pairs = np.repeat(block, count)
 
         def total(values: np.ndarray | None, start: Any = start, links: Any = links) -> list[Any]:
             if values is None:
                 return [None] * (len(start) - 1)
             return _finite(np.add.reduceat(values[links], start[:-1]))
 
-        chance = policy.probability[paths]
         volume = None if release.demand is None else _finite(release.demand.rate_per_min[pairs] * chance * 60)
         columns = zip(
             pairs.tolist(),
-            (first + np.arange(paths.size) - ordered.start[pairs]).tolist(),
+            (np.arange(pairs.size) - np.repeat(first[:-1], count)).tolist(),
             chance.tolist(),
             total(expected),
             total(times.free_flow_s / _SECONDS_PER_MIN),
             total(None if times.length_m is None else times.length_m / _METRES_PER_KM),
-            volume or [None] * paths.size,
+            volume or [None] * pairs.size,
             start[:-1].tolist(),
             start[1:].tolist(),
             strict=True,
@@ -137,11 +147,47 @@ def _rows(picture: Picture, progress: Progress | None) -> Iterator[_Row]:
             nodes = [origin, *heads[begin:end]]
             ends = labels[origin], labels[nodes[-1]]
             yield _Row(*ends, number, probability, busy_min, empty_min, length_km, per_h, nodes, used[begin:end])
-        tell(progress, "Writing routes", (first + paths.size) / ordered.paths.size)
+        tell(progress, "Writing routes", (at + block.size) / len(policy.pairs))
+
+
+def _write_parquet(release: Release, path: Path, most_routes: int, progress: Progress | None) -> None:
+    """Write block after block, so that memory does not grow with the number of routes."""
+    policy, pairs = release.policy, release.policy.pairs
+    labels = pa.array([str(label) for label in release.network.node_labels])
+    schema = pa.schema(
+        {
+            "origin": pa.string(),
+            "destination": pa.string(),
+            "route": pa.int64(),
+            "probability": pa.float64(),
+            "link_ids": pa.large_list(pa.int32()),
+        }
+    )
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with pq.ParquetWriter(part, schema, compression="zstd") as writer:
+            for at in range(0, len(pairs), _PAIRS_WRITTEN_AT_ONCE):
+                block = np.arange(at, min(at + _PAIRS_WRITTEN_AT_ONCE, len(pairs)))
+                first, start, links, probability, _ = policy.best_routes(block, most_routes)
+                count = np.diff(first)
+                columns = [
+                    labels.take(pa.array(np.repeat(pairs.origin[block], count))),
+                    labels.take(pa.array(np.repeat(pairs.destination[block], count))),
+                    pa.array(np.arange(first[-1]) - np.repeat(first[:-1], count)),
+                    pa.array(probability),
+                    pa.LargeListArray.from_arrays(pa.array(start), pa.array(links)),
+                ]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+                tell(progress, "Writing routes", (at + block.size) / len(pairs))
+        part.replace(path)
+    except OSError as problem:
+        raise InputError(f"{path} cannot be written ({problem.strerror}); check space and permissions") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _write_geojson(
-    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Progress | None
+    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, most_routes: int, progress: Progress | None
 ) -> None:
     network = picture.release.network
     points = picture.points if network.coordinates is None else network.coordinates
@@ -152,7 +198,7 @@ def _write_geojson(
     extra = {"crs": collection["crs"]} if "crs" in collection else {}
     opening = orjson.dumps({"type": "FeatureCollection", **extra}).decode()[:-1]
     routes.write(f'{opening},"features":[')
-    for position, row in enumerate(_rows(picture, progress)):
+    for position, row in enumerate(_rows(picture, most_routes, progress)):
         feature = {
             "type": "Feature",
             "geometry": {"type": "LineString", "coordinates": [places[node] for node in row.nodes]},
@@ -171,7 +217,9 @@ def _numbers(row: _Row) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _write_csv(picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Progress | None) -> None:
+def _write_csv(
+    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, most_routes: int, progress: Progress | None
+) -> None:
     network = picture.release.network
     for stream in (links, routes):
         stream.write("\N{ZERO WIDTH NO-BREAK SPACE}")  # the mark by which spreadsheets know UTF-8
@@ -195,7 +243,7 @@ def _write_csv(picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapp
     table.writerows(zip(*columns.values(), strict=True))
     table = csv.writer(routes)
     table.writerow([*_Row._fields[:-2], "nodes", "links"])
-    for row in _rows(picture, progress):
+    for row in _rows(picture, most_routes, progress):
         names = [network.node_labels[node] for node in row.nodes]
         table.writerow(
             [_safe(row.origin), _safe(row.destination), *row[2:-2]]
@@ -204,7 +252,7 @@ def _write_csv(picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapp
 
 
 def _write_gmns_tables(
-    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, progress: Progress | None
+    picture: Picture, links: io.TextIOWrapper, routes: io.TextIOWrapper, most_routes: int, progress: Progress | None
 ) -> None:
     network = picture.release.network
     flow = picture.flow_per_min
@@ -222,7 +270,7 @@ def _write_gmns_tables(
         ["route_id", "o_zone_id", "d_zone_id", "path_id", "prob", "volume", "travel_time", "distance_km"]
         + ["node_sequence", "link_sequence", "geometry"]
     )
-    for position, row in enumerate(_rows(picture, progress)):
+    for position, row in enumerate(_rows(picture, most_routes, progress)):
         table.writerow(
             [position, row.origin, row.destination, row.route, row.probability, row.volume_per_h]
             + [row.free_flow_min if row.expected_min is None else row.expected_min, row.length_km]

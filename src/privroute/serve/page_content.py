@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from privroute.network.demand import Demand
     from privroute.network.labels import Label
-    from privroute.policy.routing_policy import RoutingPolicy
     from privroute.release.release import Release
 
-__all__ = ["Picture", "pairs_using"]
+__all__ = ["Picture"]
 
 _MIN_PER_H = 60.0
 _SECONDS_PER_MIN = 60.0
+_LARGEST_EXACT = 2**53 - 1
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Picture:
     def link_columns(self) -> dict[str, NDArray[Any]]:
         """What colours the links: expected flows where a demand was released, otherwise how many pairs use them."""
         if self.flow_per_min is None:
-            return {"pairs_using": pairs_using(self.release.policy)}
+            return {"pairs_using": self.release.policy.pairs_using()}
         return {
             "volume_per_h": self.flow_per_min * _MIN_PER_H,
             "volume_over_capacity": self.flow_per_min / self.release.network.capacity_per_min,
@@ -94,7 +94,7 @@ class Picture:
             },
             "coloured_by": coloured_by,
             "pairs": len(policy.pairs),
-            "routes": int(np.count_nonzero(policy.probability)),
+            "routes": min(policy.summary().paths, _LARGEST_EXACT),
             "vehicles_per_h": None if demand is None else round(demand.total_per_min * _MIN_PER_H, 1),
             "example": [exact_label(label) for label in self.example_labels()],
             "hours": f"{certificate.calendar}",
@@ -107,23 +107,8 @@ class Picture:
         policy = self.release.policy
         if not len(policy.pairs):
             return list(policy.network.node_labels[:2])
-        pair = int(np.argmin(np.maximum.reduceat(policy.probability, policy.pair_start[:-1])))
+        pair = int(np.argmin(policy.likeliest()))
         return [policy.network.node_labels[ends[pair]] for ends in (policy.pairs.origin, policy.pairs.destination)]
-
-
-def pairs_using(policy: RoutingPolicy) -> NDArray[np.int64]:
-    """(links,) how many pairs have a route over each link."""
-    per_path = np.diff(policy.path_start) * (policy.probability > 0)
-    used = np.repeat(policy.probability > 0, np.diff(policy.path_start))
-    path_of_entry = np.repeat(np.arange(per_path.size), per_path)
-    pair_of_path = np.repeat(np.arange(len(policy.pairs)), np.diff(policy.pair_start))
-    links, pair = policy.links[used], pair_of_path[path_of_entry]
-    # routes of one pair may share a link, which counts once; most pairs have one route and need no such care
-    several = (np.diff(policy.pair_start) > 1)[pair]
-    once = np.unique(pair[several] * policy.network.links + links[several]) % policy.network.links
-    return np.bincount(links[~several], minlength=policy.network.links) + np.bincount(
-        once, minlength=policy.network.links
-    )
 
 
 def _trip_ends_per_h(demand: Demand, nodes: int) -> NDArray[np.float64]:

@@ -31,8 +31,10 @@ class PairIndex:
         self._node |= {str(label): node for node, label in enumerate(labels)}
         self._nodes = len(labels)
         keys = policy.pairs.origin.astype(np.int64) * self._nodes + policy.pairs.destination
-        self._order = np.argsort(keys, kind="stable")
-        self._keys = keys[self._order]
+        # most releases have their pairs in order, and need no list of positions
+        in_order = bool(np.all(keys[1:] > keys[:-1]))
+        self._order = None if in_order else np.argsort(keys, kind="stable")
+        self._keys = keys if self._order is None else keys[self._order]
 
     def pair(self, origin: Label, destination: Label) -> int:
         """Position of one pair, or an error that says which end is not known."""
@@ -41,7 +43,7 @@ class PairIndex:
             key = tail * self._nodes + head
             at = int(self._keys.searchsorted(key))
             if at < self._keys.size and self._keys[at] == key:
-                return int(self._order[at])
+                return at if self._order is None else int(self._order[at])
         raise self._unknown(origin, destination)
 
     def pairs(self, ends: object) -> NDArray[np.int64]:
@@ -68,7 +70,7 @@ class PairIndex:
         if not known.all():
             first = int(np.argmin(known))
             raise PolicyError(f"pairs, entry {first:,}: {self._unknown(*ends[first])}")
-        return np.asarray(self._order[at])
+        return np.asarray(at if self._order is None else self._order[at])
 
     def _unknown(self, origin: Label, destination: Label) -> PolicyError:
         for label in (origin, destination):

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
+from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.page_content import Picture
 from privroute.serve.page_files import page_text
-from privroute.serve.route_order import ordered_paths
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privroute.policy.routing_policy import RoutingPolicy
     from privroute.release.release import Release
 
 __all__ = ["MOST_LINKS", "report_html"]
 
 MOST_LINKS = 20_000_000  # links of all routes together: some 10 MB of text
+_PAIRS_AT_ONCE = 16_384
 _TAG = re.compile(
     r'<link rel="stylesheet" href="page/(?P<style>[a-z.]+)">|<script src="page/(?P<script>[a-z.]+)"></script>'
 )
@@ -39,10 +39,11 @@ def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
 
     most_links : of all embedded routes together; pairs beyond are left out, those with the smallest demand first
     """
-    policy = release.policy
-    pairs = _kept_pairs(release, most_links)
-    columns = _columns(policy, pairs)
-    drawing = Picture(release).as_dict() | {"embedded": _places(columns), "embedded_pairs": int(pairs.size)}
+    columns = _columns(release, most_links)
+    drawing = Picture(release).as_dict() | {
+        "embedded": _places(columns),
+        "embedded_pairs": int(columns["origin"].size),
+    }
     packed = base64.b64encode(gzip.compress(b"".join(array.tobytes() for array in columns.values()), 9, mtime=0))
     icon = f"data:image/svg+xml;base64,{base64.b64encode(page_text('icon.svg')).decode()}"
     page = page_text("index.html").decode().replace("page/icon.svg", icon)
@@ -74,29 +75,31 @@ def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
     return page.replace('<meta charset="utf-8">', meta, 1)
 
 
-def _kept_pairs(release: Release, most_links: int) -> NDArray[np.int64]:
+def _columns(release: Release, most_links: int) -> dict[str, NDArray[Any]]:
+    """Arrays of pairs, their routes (the most probable first) and the routes' links, largest item size first."""
     policy = release.policy
-    size = policy.path_start[policy.pair_start[1:]] - policy.path_start[policy.pair_start[:-1]]
     order = np.arange(len(policy.pairs))
     if release.demand is not None:
         order = np.argsort(-release.demand.rate_per_min, kind="stable")
-    return np.sort(order[np.cumsum(size[order]) <= most_links])
-
-
-def _columns(policy: RoutingPolicy, pairs: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Arrays of pairs, their routes (the most probable first) and the routes' links, largest item size first."""
-    keep = np.zeros(len(policy.pairs), bool)
-    keep[pairs] = True
-    ordered = ordered_paths(policy)
-    paths = ordered.paths[keep[ordered.pair]]
-    start, links = policy.path_links(paths)
+    # pairs by falling demand, as many as the file may hold; then in their own order
+    kept, left = 0, most_links
+    while kept < order.size:
+        found = policy.best_routes(order[kept : kept + _PAIRS_AT_ONCE], MOST_SHOWN_ROUTES)
+        links_until = np.cumsum(np.diff(found.start[found.first]))
+        fitting = int(np.searchsorted(links_until, left, side="right"))
+        kept += fitting
+        if fitting < links_until.size:
+            break
+        left -= int(links_until[-1])
+    pairs = np.sort(order[:kept])
+    found = policy.best_routes(pairs, MOST_SHOWN_ROUTES)
     arrays: dict[str, NDArray[Any]] = {
-        "probability": policy.probability[paths],
+        "probability": found.probability,
         "origin": policy.pairs.origin[pairs],
         "destination": policy.pairs.destination[pairs],
-        "routes_of_pair": np.diff(ordered.start)[pairs],
-        "links_of_route": np.diff(start),
-        "link": links,
+        "routes_of_pair": np.diff(found.first),
+        "links_of_route": np.diff(found.start),
+        "link": found.links,
     }
     typed = {name: _smallest(array) for name, array in arrays.items()}
     return dict(sorted(typed.items(), key=lambda item: -item[1].dtype.itemsize))  # so that each begins aligned

@@ -6,11 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.pair_index import MOST_PAIRS
 
 __all__ = [
     "ENDS",
+    "LARGEST_LIMIT",
     "LARGEST_SEED",
+    "LIMIT",
     "RELEASE",
     "SEED",
     "Answer",
@@ -23,6 +26,7 @@ __all__ = [
 ]
 
 LARGEST_SEED = 2**53 - 1  # what every JSON reader keeps exactly
+LARGEST_LIMIT = 1000
 _LARGEST_LABEL = 10**18 - 1
 Label = Annotated[int, Field(ge=-_LARGEST_LABEL, le=_LARGEST_LABEL)] | str
 
@@ -47,6 +51,9 @@ class Routes(BaseModel):
     """Routes of a pair, the most probable first."""
 
     routes: list[Route]
+    remaining_probability: float | None = Field(
+        default=None, description="Probability of the routes that are not listed; absent where one was sampled.", ge=0
+    )
 
 
 class Answer(Routes):
@@ -76,6 +83,9 @@ class BatchRequest(BaseModel):
     sample: bool = Field(default=False, description="Sample one route for each pair instead of returning all.")
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] | None = Field(
         default=None, description="With `sample`: the same seed gives the same draws."
+    )
+    limit: int = Field(
+        default=MOST_SHOWN_ROUTES, ge=1, le=LARGEST_LIMIT, description="List at most this many routes of each pair."
     )
 
 
@@ -127,3 +137,11 @@ RELEASE = _parameter(
     "release", "The release that is meant; another one is refused, and the answer may be kept.", type="string"
 )
 SEED = _parameter("seed", "The same seed gives the same draw.", type="integer", minimum=0, maximum=LARGEST_SEED)
+LIMIT = _parameter(
+    "limit",
+    "List at most this many routes, the most probable ones.",
+    type="integer",
+    minimum=1,
+    maximum=LARGEST_LIMIT,
+    default=MOST_SHOWN_ROUTES,
+)

@@ -13,12 +13,12 @@ from starlette.exceptions import HTTPException
 from privroute.errors import InputError, PolicyError
 from privroute.network.geojson import feature_collection
 from privroute.release.explanation import explain
-from privroute.serve.answers import RouteTexts
+from privroute.serve.answers import MOST_SHOWN_ROUTES, RouteTexts
 from privroute.serve.caching import JSON, Document, InTurn, Plain, Tagged, release_id
 from privroute.serve.page_content import Picture
 from privroute.serve.page_files import PAGE_FILES, page_text
 from privroute.serve.pair_index import PairIndex, whole
-from privroute.serve.schemas import LARGEST_SEED
+from privroute.serve.schemas import LARGEST_LIMIT, LARGEST_SEED
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -55,15 +55,20 @@ class Service:
             raise PolicyError(f"this server has release {self.id}, not the one asked for")
         return wanted is not None
 
-    def routes(self, origin: str, destination: str) -> bytes:
-        """All routes of a pair."""
-        return self.opening + self.texts.of_pair(self.index.pair(origin, destination))[1:]
+    def routes(self, origin: str, destination: str, limit: int) -> bytes:
+        """The most probable routes of a pair."""
+        pair = np.array([self.index.pair(origin, destination)])
+        return self._whole(self.texts.of_pairs(pair, limit, most_bytes=_LARGEST_ANSWER))
 
     def sample(self, origin: str, destination: str, seed: int | None) -> bytes:
         """One route of a pair, drawn."""
-        pair = self.index.pair(origin, destination)
-        path = int(self.release.policy.sample_paths(np.array([pair]), seed=seed)[0])
-        return self.opening + self.texts.of_path(path)[1:]
+        pair = np.array([self.index.pair(origin, destination)])
+        return self._whole(self.texts.drawn(pair, seed, most_bytes=_LARGEST_ANSWER))
+
+    def _whole(self, pieces: list[memoryview] | None) -> bytes:
+        """The opening and the one object, whose brace the opening has already."""
+        first, *rest = _small_enough(pieces)
+        return b"".join((self.opening, first[1:], *rest))
 
     def batch_in_turn(self, body: bytes) -> Response:
         """The answer to a batch, made when it is its turn."""
@@ -71,16 +76,13 @@ class Service:
 
     def _batch(self, body: bytes) -> Response:
         """Routes of the pairs that a body names, all or one drawn for each."""
-        pairs, sample, seed = _batch_question(body)
+        pairs, sample, seed, limit = _batch_question(body)
         positions = self.index.pairs(pairs)
-        if self.texts.size_of_pairs(positions) > _LARGEST_ANSWER:
-            raise HTTPException(413, "the answer would be too large; ask for fewer pairs at once")
-        answers: bytes | memoryview
         if sample:
-            answers = self.texts.of_paths(self.release.policy.sample_paths(positions, seed=seed))
+            answers = self.texts.drawn(positions, seed, most_bytes=_LARGEST_ANSWER)
         else:
-            answers = self.texts.of_pairs(positions)
-        return Plain(FRESH, self.opening + b'"answers":[', answers, b"]}")
+            answers = self.texts.of_pairs(positions, limit, most_bytes=_LARGEST_ANSWER)
+        return Plain(FRESH, self.opening + b'"answers":[', *_small_enough(answers), b"]}")
 
     @lru_cache(maxsize=1)  # noqa: B019 - a service lives as long as the process
     def network(self) -> Document:
@@ -113,20 +115,29 @@ class Service:
         return Document(orjson.dumps(found), JSON)
 
 
-def _batch_question(body: bytes) -> tuple[object, bool, int | None]:
-    """Read pairs, sample and seed; by hand, since a hundred thousand pairs should not wait for a general validator."""
+def _small_enough(pieces: list[memoryview] | None) -> list[memoryview]:
+    if pieces is None:
+        raise HTTPException(413, "the answer would be too large; ask for fewer pairs or routes at once")
+    return pieces
+
+
+def _batch_question(body: bytes) -> tuple[object, bool, int | None, int]:
+    """Read the entries by hand: a hundred thousand pairs should not wait for a general validator."""
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise InputError('the body is not JSON; send an object like {"pairs": [[1, 20]]}') from None
     if not isinstance(found, dict) or "pairs" not in found:
         raise InputError('the body has no pairs; send an object like {"pairs": [[1, 20]]}')
-    unknown = set(found) - {"pairs", "sample", "seed"}
+    unknown = set(found) - {"pairs", "sample", "seed", "limit"}
     if unknown:
-        raise InputError("the body has entries other than pairs, sample and seed")
+        raise InputError("the body has entries other than pairs, sample, seed and limit")
     sample, seed = found.get("sample", False), whole(found.get("seed"))
     if not isinstance(sample, bool):
         raise InputError("sample is neither true nor false")
     if seed is not None and (type(seed) is not int or not 0 <= seed <= LARGEST_SEED):
         raise InputError(f"seed is not a whole number from 0 to {LARGEST_SEED}")
-    return found["pairs"], sample, seed
+    limit = whole(found.get("limit", MOST_SHOWN_ROUTES))
+    if type(limit) is not int or not 1 <= limit <= LARGEST_LIMIT:
+        raise InputError(f"limit is not a whole number from 1 to {LARGEST_LIMIT}")
+    return found["pairs"], sample, seed, limit

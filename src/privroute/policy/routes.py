@@ -1,0 +1,95 @@
+"""What a routing policy answers: routes, draws and its size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from privroute.network.labels import Label
+
+__all__ = ["PolicySummary", "Route", "RouteList", "RoutesOfPairs", "SampledLinks", "SampledRoutes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path of a pair.
+
+    probability : probability of the path in the policy
+    nodes : labels of the nodes, origin first
+    links : 0-based link indices, in driving order
+    """
+
+    probability: float
+    nodes: tuple[Label, ...]
+    links: tuple[int, ...]
+
+
+class RouteList(list[Route]):
+    """Routes of a pair, the most probable first.
+
+    remaining : probability of the routes that are not listed, 0 if all are
+    """
+
+    def __init__(self, routes: Iterable[Route], remaining: float) -> None:
+        super().__init__(routes)
+        self.remaining = remaining
+
+
+class SampledLinks(NamedTuple):
+    """Sampled routes as links: draw i has links[start[i] : start[i + 1]]."""
+
+    start: NDArray[np.int64]
+    links: NDArray[np.int32]
+
+
+class SampledRoutes(NamedTuple):
+    """Routes as links, route i has links[start[i] : start[i + 1]], with their probabilities."""
+
+    start: NDArray[np.int64]
+    links: NDArray[np.int32]
+    probability: NDArray[np.float64]
+
+
+class RoutesOfPairs(NamedTuple):
+    """Routes of several pairs, the most probable first.
+
+    first : (pairs + 1,) pair i has the routes first[i] to first[i + 1]
+    start : (routes + 1,) route j has links[start[j] : start[j + 1]]
+    links : int32 link indices in driving order
+    probability : (routes,)
+    path : (routes,) ids for `RoutingPolicy.path_links`, counted from the first path of the pair
+    """
+
+    first: NDArray[np.int64]
+    start: NDArray[np.int64]
+    links: NDArray[np.int32]
+    probability: NDArray[np.float64]
+    path: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySummary:
+    """The size of a policy.
+
+    paths : routes of all pairs together
+    most_paths : of one pair
+    """
+
+    pairs: int
+    paths: int
+    most_paths: int
+    mean_paths: float
+    mean_links: float
+    memory_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pairs:,} pairs, {self.paths:,} paths ({self.mean_paths:.2f} a pair, at most {self.most_paths:,}), "
+            f"{self.mean_links:.1f} links a path, {self.memory_bytes / 1e6:.1f} MB"
+        )
