@@ -15,6 +15,7 @@ from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import check_public_options, noise_is_on_flows
+from privroute.study.study import check_expected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -222,8 +223,8 @@ class Certificate:
 
 def _check_study(study: dict[str, Any]) -> None:
     """Refuse a study that is not complete, or whose parts are not usable."""
-    if set(study) != set(_STUDY):
-        unmatched = sorted(set(study) ^ set(_STUDY))
+    if set(study) - {"expect_trips"} != set(_STUDY):
+        unmatched = sorted((set(study) - {"expect_trips"}) ^ set(_STUDY))
         fields_of_study = ", ".join(map(str, unmatched[:5]))
         raise ReleaseError(f"the study in the certificate has missing or unknown fields: {fields_of_study}")
     for name, kind in _STUDY.items():
@@ -233,6 +234,8 @@ def _check_study(study: dict[str, Any]) -> None:
         if Calendar.from_dict(study["calendar"]).as_dict() != study["calendar"]:
             raise ReleaseError("its calendar is not in its plain form")
         check_expansion(study["expansion"])
+        if "expect_trips" in study:
+            check_expected(study["expect_trips"])
         if study["guarantee"] is not None:
             Guarantee(**study["guarantee"], unit=study["unit"])
         _check_parts(study)

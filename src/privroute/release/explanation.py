@@ -211,6 +211,14 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
             "Information from other sources: a release does not remove it. Trips that people make together "
             f"(such as a family) count as several {words.many}."
         ),
+        *(
+            (
+                f"That at least {certificate.study['expect_trips']:,} trips were counted: otherwise there would be no "
+                "release (expect_trips). The guarantee does not cover this.",
+            )
+            if "expect_trips" in certificate.study
+            else ()
+        ),
     )
 
 

@@ -16,6 +16,7 @@ from privroute.errors import InputError, PolicyError
 from privroute.serve import schemas
 from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.caching import JSON, Plain
+from privroute.serve.driving import drive_question
 from privroute.serve.guard import Guard
 from privroute.serve.service import FRESH, GEOJSON, Service
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from privroute.release.release import Release
+    from privroute.serve.options import ServeOptions
 
 __all__ = ["create_app"]
 
@@ -42,12 +44,15 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(release: Release, *, hosts: frozenset[str] | None = None) -> ASGIApp:
+def create_app(
+    release: Release, *, hosts: frozenset[str] | None = None, options: ServeOptions | None = None
+) -> ASGIApp:
     """Return the ASGI application that serves a release.
 
     hosts : names that the Host header may have; None for any
+    options : a basemap, and the key by which vehicles keep their routes for a day
     """
-    service = Service(release)
+    service = Service(release, options)
     app = FastAPI(
         title="privroute",
         version=metadata.version("privroute"),
@@ -64,7 +69,8 @@ def create_app(release: Release, *, hosts: frozenset[str] | None = None) -> ASGI
     _add_api(app, service)
     _add_page(app, service)
     _complete(app.openapi(), *map(str, service.picture.example_labels()))
-    return Guard(app, hosts)
+    basemap = service.options.basemap
+    return Guard(app, hosts, images_from=None if basemap is None else basemap.origin)
 
 
 def _add_api(app: FastAPI, service: Service) -> None:
@@ -93,6 +99,30 @@ def _add_api(app: FastAPI, service: Service) -> None:
         """One route, sampled with the probabilities of the policy, for a single vehicle."""
         query = request.query_params
         return _fresh(service.sample(*_ends(query), _whole("seed", query.get("seed"), 0, schemas.LARGEST_SEED)))
+
+    @app.get(
+        "/v1/route",
+        response_model=schemas.DriveAnswer,
+        tags=["routes"],
+        openapi_extra={"parameters": [*schemas.PLACES, *schemas.DRIVING]},
+    )
+    def route(request: Request) -> Response:
+        """A route between two places (labels of zones, or longitude,latitude): one sampled route, for a vehicle."""
+        query = request.query_params
+        return _fresh(service.drive(drive_question(*_ends(query), query)))
+
+    @app.get(
+        "/route/v1/driving/{coordinates}",
+        response_model=schemas.DriveAnswer,
+        tags=["routes"],
+        openapi_extra={"parameters": [schemas.COORDINATES, *schemas.DRIVING]},
+    )
+    def as_osrm(request: Request) -> Response:
+        """The same in the form of OSRM: two places as longitude,latitude;longitude,latitude."""
+        places = request.path_params["coordinates"].split(";")
+        if len(places) != len(("origin", "destination")):
+            raise InputError("coordinates are not two places like 13.38,52.51;13.42,52.53")
+        return _fresh(service.drive(drive_question(*places, request.query_params)))
 
     @app.post(
         "/v1/batch",
@@ -166,7 +196,7 @@ def _complete(description: dict[str, Any], origin: str, destination: str) -> Non
     good = description["paths"]["/v1/network"]["get"]["responses"]["200"]
     good["content"] = {GEOJSON: good["content"][JSON]}
     example = {"origin": origin, "destination": destination}
-    for path in ("/v1/routes", "/v1/sample"):
+    for path in ("/v1/routes", "/v1/sample", "/v1/route"):
         for parameter in description["paths"][path]["get"]["parameters"]:
             if parameter["name"] in example:
                 parameter["example"] = example[parameter["name"]]

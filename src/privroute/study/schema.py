@@ -360,6 +360,13 @@ KEYS: dict[str, Key] = {
             default=1.0,
         ),
         Key(
+            "data",
+            "expect_trips",
+            WHOLE,
+            "Stop before the charge if fewer trips are counted. That there is a release then reveals that there were "
+            "as many.",
+        ),
+        Key(
             "guarantee",
             "epsilon",
             NUMBER,
@@ -398,7 +405,7 @@ KEYS: dict[str, Key] = {
             "trips",
             "origin",
             COLUMNS,
-            "Column of the origin zone, or two columns, longitude and latitude, to use the nearest zone.",
+            "Column of the origin zone, or two columns, longitude and latitude, to use the zone of the place.",
             flag="--origin-column",
             default="origin",
         ),
@@ -419,8 +426,8 @@ KEYS: dict[str, Key] = {
             "trips",
             "max_zone_distance_km",
             NUMBER,
-            "Drop trips whose coordinates are farther than this from every zone.",
-            default=1.0,
+            "Drop trips whose coordinates are in no zone and farther than this from every zone. Default: 0 for polygons, "
+            "the width of a grid's cells, 1 for zones without areas.",
         ),
     )
 }

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privroute.errors import DemandError, FormatError, GuaranteeError, InputError, arg
-from privroute.network.checks import check_type
+from privroute.errors import DemandError, FormatError, GuaranteeError, InputError, arg, named
+from privroute.network.checks import check_type, show
 from privroute.network.network import Network
 from privroute.network.text_files import as_path, write_whole
 from privroute.study.frame import Frame
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
     from privroute.study.guarantee import Unit
 
-__all__ = ["Study"]
+__all__ = ["Study", "check_expected"]
+
+_MOST_EXPECTED = 10**12
 
 _ZONE_KEYS = {"source": "zones", "id": "zone_id", "grid_km": "grid_km", "connectors": "connectors"}  # key -> Source
 
@@ -42,6 +44,8 @@ class Study:
     guarantee : None only for the mechanism "none", which is not private
     mechanism : a name, or an object with options such as privroute.Counts(...)
     trips : columns and formats of the trip files
+    expect_trips : public; `learn` stops before the charge if fewer trips were counted, which reveals that they are
+        fewer (docs/limits.md)
 
     Validated once, on construction: paths connect all pairs, and guarantee, bounds and mechanism are consistent.
     Histories and ledgers contain its frame, certificates and plans the study itself.
@@ -53,9 +57,12 @@ class Study:
     mechanism: Mechanism = field(default_factory=Counts)
     source: Source | None = None
     trips: TripFormat = field(default_factory=TripFormat)
+    expect_trips: int | None = None
 
     def __post_init__(self) -> None:
         check_type(self.network, Network, "network", DemandError)
+        if self.expect_trips is not None:
+            check_expected(self.expect_trips)
         check_type(self.frame, Frame, "frame", DemandError)
         object.__setattr__(self, "mechanism", as_mechanism(self.mechanism))
         self.frame.pairs.reachable(self.network)
@@ -122,7 +129,7 @@ class Study:
         network, _ = source.read()
         frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept)
         mechanism = settings.mechanism(source.demand(network)) if promised else Unprotected()
-        return cls(network, frame, guarantee, mechanism, source, trips)
+        return cls(network, frame, guarantee, mechanism, source, trips, settings.get("data.expect_trips"))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a commented study file from which `load` makes this study again.
@@ -159,7 +166,7 @@ class Study:
             "zones": zones,
             "calendar": _calendar(self.calendar),
             "unit": {"protect": self.unit, **({} if kept is None else bounds_as_dict(kept))},
-            "data": {"expansion": self.frame.expansion},
+            "data": {"expansion": self.frame.expansion, "expect_trips": self.expect_trips},
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta} if self.guarantee else {},
             "mechanism": {"name": self.mechanism.name, **options, "public_demand": source.public_demand},
             "trips": {item.name: getattr(self.trips, item.name) for item in fields(self.trips)},
@@ -190,11 +197,19 @@ class Study:
             if self.guarantee is None
             else {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "mechanism": {"name": self.mechanism.name, "options": public_options(self.mechanism)},
+            **({} if self.expect_trips is None else {"expect_trips": self.expect_trips}),
         }
 
     def __repr__(self) -> str:
         promised = "no guarantee" if self.guarantee is None else f"{self.guarantee}"
         return f"Study({self.network}, {self.frame}, {promised}, mechanism {self.mechanism.name})"
+
+
+def check_expected(trips: object) -> int:
+    """Return the number of trips that are expected at least, if it is one."""
+    if isinstance(trips, int) and not isinstance(trips, bool) and 0 < trips <= _MOST_EXPECTED:
+        return trips
+    raise InputError(f"{named('expect_trips')} is {show(trips)}; pass a whole number from 1 to {_MOST_EXPECTED:,}")
 
 
 def bounds_as_dict(kept: Contribution) -> dict[str, Any]:
