@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["feature_collection", "link_lines", "write_geojson"]
+__all__ = ["feature_collection", "link_columns", "link_lines", "write_geojson"]
 
 
 def write_geojson(
@@ -33,7 +33,7 @@ def write_geojson(
     further = {} if link_values is None else link_values
     if not isinstance(further, Mapping):
         raise InputError(f'link_values is a {type(further).__name__}; pass a mapping such as {{"flow_per_min": flow}}')
-    known = _link_columns(network)
+    known = link_columns(network)
     columns: dict[str, list[float]] = {}
     for name, given in further.items():
         if not isinstance(name, str) or name in known:
@@ -57,7 +57,7 @@ def feature_collection(
     points : (nodes, 2); links run as streets where the network knows how, otherwise straight between them
     per_hour : give capacity and background traffic per hour, as files for planners have them, not per minute
     """
-    values = {**_link_columns(network, per_hour=per_hour), **link_values}
+    values = {**link_columns(network, per_hour=per_hour), **link_values}
     places = points.tolist()
     lines = link_lines(network, points)
     features = [
@@ -94,7 +94,8 @@ def link_lines(network: Network, points: NDArray[np.float64]) -> list[list[list[
     return [drawn[begin:end] for begin, end in zip(start[:-1], start[1:], strict=True)]
 
 
-def _link_columns(network: Network, *, per_hour: bool = False) -> dict[str, Sequence[object]]:
+def link_columns(network: Network, *, per_hour: bool = False) -> dict[str, Sequence[object]]:
+    """Properties of the links by name."""
     unit, times = ("h", 60.0) if per_hour else ("min", 1.0)
     columns: dict[str, Sequence[object]] = {
         "link_id": network.link_labels,
