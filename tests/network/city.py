@@ -78,7 +78,7 @@ class City:
         self.nodes[far + 11] = (WEST + 0.0295, SOUTH + 0.0185)
         loop = self.crossing(10, 10)
         self.ways[way + 6] = ([loop, far + 10, far + 11, loop], {"highway": "residential", "name": "Schleife"})
-        for column, row in ((5, 5), (9, 4), (12, 8)):
+        for column, row in ((5, 5), (9, 4), (7, 8)):
             self.forbid("no_left_turn", column, row)
         self.forbid("only_straight_on", 8, 8, straight=True)
         self.forbid("no_u_turn", 6, 9)

@@ -66,7 +66,7 @@ class Pairs(RebuiltOnCopy):
         if zones.size * (zones.size - 1) > _MOST_PAIRS:
             raise DemandError(
                 f"{zones.size:,} zones make {zones.size * (zones.size - 1):,} pairs, more than {_MOST_PAIRS:,}; choose "
-                f"fewer zones: polygons with {arg('zones')}, or a grid with {arg('grid_km')}"
+                f"fewer zones: polygons with {arg('zones')} or a grid with {arg('grid_km')}"
             )
         first, second = np.divmod(np.arange(zones.size**2), max(zones.size, 1))
         different = first != second

@@ -67,8 +67,10 @@ def create_app(
     app.exception_handler(InputError)(_on_input)
     app.exception_handler(Exception)(_on_anything)
     _add_api(app, service)
+    if release.network.has_longitude_latitude:
+        _add_osrm(app, service)
     _add_page(app, service)
-    _complete(app.openapi(), *map(str, service.picture.example_labels()))
+    _complete(app.openapi(), *map(str, service.picture.example_labels()), service.picture.example_places())
     basemap = service.options.basemap
     return Guard(app, hosts, images_from=None if basemap is None else basemap.origin)
 
@@ -110,19 +112,6 @@ def _add_api(app: FastAPI, service: Service) -> None:
         """A route between two places (labels of zones, or longitude,latitude): one sampled route, for a vehicle."""
         query = request.query_params
         return _fresh(service.drive(drive_question(*_ends(query), query)))
-
-    @app.get(
-        "/route/v1/driving/{coordinates}",
-        response_model=schemas.DriveAnswer,
-        tags=["routes"],
-        openapi_extra={"parameters": [schemas.COORDINATES, *schemas.DRIVING]},
-    )
-    def as_osrm(request: Request) -> Response:
-        """The same in the form of OSRM: two places as longitude,latitude;longitude,latitude."""
-        places = request.path_params["coordinates"].split(";")
-        if len(places) != len(("origin", "destination")):
-            raise InputError("coordinates are not two places like 13.38,52.51;13.42,52.53")
-        return _fresh(service.drive(drive_question(*places, request.query_params)))
 
     @app.post(
         "/v1/batch",
@@ -168,6 +157,23 @@ def _add_api(app: FastAPI, service: Service) -> None:
         return _fresh(orjson.dumps(found))
 
 
+def _add_osrm(app: FastAPI, service: Service) -> None:
+    """The address that clients of OSRM know; only for releases whose places have longitudes and latitudes."""
+
+    @app.get(
+        "/route/v1/driving/{coordinates}",
+        response_model=schemas.DriveAnswer,
+        tags=["routes"],
+        openapi_extra={"parameters": [schemas.COORDINATES, *schemas.DRIVING]},
+    )
+    def as_osrm(request: Request) -> Response:
+        """The same in the form of OSRM: two places as longitude,latitude;longitude,latitude."""
+        places = request.path_params["coordinates"].split(";")
+        if len(places) != len(("origin", "destination")):
+            raise PolicyError("the coordinates are not two places like 13.38,52.51;13.42,52.53")
+        return _fresh(service.drive(drive_question(*places, request.query_params)))
+
+
 def _add_page(app: FastAPI, service: Service) -> None:
     def page(request: Request, name: str, *, pinned: bool = False) -> Response:
         return service.tagged.document(request, service.files[name], pinned=pinned)
@@ -191,8 +197,10 @@ def _add_page(app: FastAPI, service: Service) -> None:
         return page(request, name)
 
 
-def _complete(description: dict[str, Any], origin: str, destination: str) -> None:
+def _complete(description: dict[str, Any], origin: str, destination: str, places: str | None) -> None:
     """Name a pair that this release has, so that examples can be tried, and the type of the network's answer."""
+    if places is not None:
+        description["paths"]["/route/v1/driving/{coordinates}"]["get"]["parameters"][0]["example"] = places
     good = description["paths"]["/v1/network"]["get"]["responses"]["200"]
     good["content"] = {GEOJSON: good["content"][JSON]}
     example = {"origin": origin, "destination": destination}

@@ -36,12 +36,16 @@ __all__ = ["DriveQuestion", "Driving", "drive_question"]
 
 _FLAGS = {"true": True, "false": False}
 _LONGEST_NAME = 200
-_KNOWN = {"origin", "destination", "geometries", "steps", "alternatives", "vehicle", "seed", "overview"}
+_OWN = {"origin", "destination", "geometries", "steps", "alternatives", "vehicle", "seed", "release"}
+_OF_OSRM = {"overview", "annotations", "continue_straight", "generate_hints"}  # accepted, without effect
 
 
 @dataclass(frozen=True, slots=True)
 class DriveQuestion:
-    """origin, destination : labels or coordinates, as texts; alternatives : None for one sampled route."""
+    """origin, destination : labels or coordinates, as texts.
+
+    alternatives : None for one sampled route; vehicle, else seed, say which one is sampled
+    """
 
     origin: str
     destination: str
@@ -54,16 +58,14 @@ class DriveQuestion:
 
 def drive_question(origin: str, destination: str, query: Mapping[str, str]) -> DriveQuestion:
     """The question of a query; an unknown or unusable parameter is refused."""
-    unknown = sorted(set(query) - _KNOWN)
+    unknown = sorted(set(query) - _OWN - _OF_OSRM)
     if unknown:
-        raise InputError(f"{unknown[0][:40]!r} is not a parameter; known are {', '.join(sorted(_KNOWN))}")
+        raise InputError(f"{unknown[0][:40]!r} is not a parameter; known are {', '.join(sorted(_OWN))}")
     geometries = query.get("geometries", "geojson")
     if geometries not in GEOMETRIES:
         raise InputError(f"geometries is not one of {', '.join(GEOMETRIES)}")
     if query.get("steps", "false") not in _FLAGS:
         raise InputError("steps is neither true nor false")
-    if query.get("overview", "full") not in ("full", "simplified", "false"):
-        raise InputError("overview is not full, simplified or false")
     alternatives = query.get("alternatives")
     if alternatives in _FLAGS:
         alternatives = str(MOST_ALTERNATIVES) if _FLAGS[alternatives] else None
@@ -71,8 +73,6 @@ def drive_question(origin: str, destination: str, query: Mapping[str, str]) -> D
     if vehicle is not None and not 0 < len(vehicle) <= _LONGEST_NAME:
         raise InputError(f"vehicle is not a text of at most {_LONGEST_NAME} characters")
     seed = _whole("seed", query.get("seed"), LARGEST_SEED)
-    if sum(given is not None for given in (vehicle, seed, alternatives)) > 1:
-        raise InputError("vehicle, seed and alternatives exclude each other; pass one")
     return DriveQuestion(
         origin,
         destination,

@@ -136,6 +136,15 @@ class Picture:
         return [policy.network.end_labels[ends[pair]] for ends in (policy.pairs.origin, policy.pairs.destination)]
 
 
+    def example_places(self) -> str | None:
+        """Coordinates of that pair, as clients of OSRM write them; None where the release has no degrees."""
+        network = self.release.network
+        if network.coordinates is None or not network.has_longitude_latitude:
+            return None
+        nodes = [network.node(label) for label in self.example_labels()]
+        return ";".join("{:.6f},{:.6f}".format(*network.coordinates[node].tolist()) for node in nodes)
+
+
 def _trip_ends_per_h(demand: Demand, nodes: int) -> NDArray[np.float64]:
     """(nodes,) vehicles an hour that start or end at each node."""
     ends = (demand.pairs.origin, demand.pairs.destination)

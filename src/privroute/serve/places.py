@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute import _core
-from privroute.errors import InputError, PolicyError
+from privroute.errors import PolicyError
 from privroute.network.streets import Streets
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ class Places:
     def at(self, longitude: float, latitude: float, name: str) -> Place:
         """The place of coordinates: the nearest street, and the zone that has the place or is nearest."""
         if not (math.isfinite(longitude) and abs(longitude) <= 180 and math.isfinite(latitude) and abs(latitude) <= 90):  # noqa: PLR2004 - degrees
-            raise InputError(f"{name} is not a longitude from -180 to 180 and a latitude from -90 to 90")
+            raise PolicyError(f"{name} is not a longitude from -180 to 180 and a latitude from -90 to 90")
         if self._index is None:
-            raise InputError(f"{name}: this release has no longitudes and latitudes; pass the label of a zone")
+            raise PolicyError(f"{name}: this release has no longitudes and latitudes; pass the label of a zone")
         link, share, metres, x, y = self._index.nearest(longitude, latitude, _REACH_M)
         if link < 0:
             raise PolicyError(f"{name}: no street of this release is within {_REACH_M / 1000:g} km of this place")

@@ -185,12 +185,13 @@ ENDS = [
     _parameter("origin", "Label of the node where the trip starts.", required=True, type="string"),
     _parameter("destination", "Label of the node where it ends.", required=True, type="string"),
 ]
+SEED = _parameter("seed", "The same seed gives the same draw.", type="integer", minimum=0, maximum=LARGEST_SEED)
 PLACES = [
     _parameter("origin", "Label of a zone, or longitude,latitude.", required=True, type="string"),
     _parameter("destination", "Label of a zone, or longitude,latitude.", required=True, type="string"),
 ]
 COORDINATES = {
-    **_parameter("coordinates", "longitude,latitude;longitude,latitude", required=True, type="string"),
+    **_parameter("coordinates", "longitude,latitude;longitude,latitude", required=True, type="string", pattern="^[^;/]+;[^;/]+$"),
     "in": "path",
 }
 MOST_ALTERNATIVES = 20
@@ -214,13 +215,14 @@ DRIVING = [
         "vehicle",
         "Any text that names a vehicle: it keeps its route for the day. Used for a keyed hash and not stored.",
         type="string",
+        minLength=1,
         maxLength=200,
     ),
+    SEED,
 ]
 RELEASE = _parameter(
     "release", "The release that is meant; another one is refused, and the answer may be kept.", type="string"
 )
-SEED = _parameter("seed", "The same seed gives the same draw.", type="integer", minimum=0, maximum=LARGEST_SEED)
 LIMIT = _parameter(
     "limit",
     "List at most this many routes, the most probable ones.",

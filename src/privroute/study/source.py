@@ -102,7 +102,8 @@ class Source:
             return network, None
         for name in ("nodes", "time_unit", "length_unit", "speed_unit"):
             if getattr(self, name) is not None:
-                raise InputError(f"{named(name)} is only valid for files, but {BUILT_IN} is built in; omit it")
+                kinds = "TNTP files" if name in ("nodes", "time_unit") else "files"
+                raise InputError(f"{named(name)} is only valid for {kinds}, but {BUILT_IN} is built in; omit it")
         latency = self.latency or "affine"
         if self.factor is not None and latency != "affine":
             raise InputError(

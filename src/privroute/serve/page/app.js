@@ -17,13 +17,15 @@
       const answer = await fetch(`v1/${what}?${query}`);
       const found = await answer.json();
       if (!answer.ok) throw new Error(found.message);
+      this.answered = found;
       return found.routes;
     }
     // Between zones all routes of the policy; between places those with the ways to and from them.
     async routes(origin, destination) {
       if (!isPlace(origin) && !isPlace(destination)) return this._ask("routes", origin, destination, { release: this.release });
       const found = await this._ask("route", origin, destination, { alternatives: 5, steps: true });
-      return found.map((route) => ({ ...route, probability: route.probability ?? 1, nodes: [], steps: route.legs[0].steps }));
+      found.named = this.answered.waypoints.map(({ name, zone }) => name || `Zone ${zone}`);
+      return Object.assign(found.map((route) => ({ ...route, probability: route.probability ?? 1, nodes: [], steps: route.legs[0].steps })), { named: found.named });
     }
     async sample(origin, destination, routes) {
       const [drawn] = await this._ask(isPlace(origin) || isPlace(destination) ? "route" : "sample", origin, destination, {});
@@ -170,6 +172,12 @@
         const routes = await source.routes(origin, destination);
         if (chosen.origin !== origin || chosen.destination !== destination) return;
         shown = { origin, destination, routes };
+        if (routes.named) {
+          [origin, destination].forEach((text, i) => isPlace(text) && !placeNames.has(text) && placeNames.set(text, routes.named[i]));
+          fields.origin.set(shownAs(origin));
+          fields.destination.set(shownAs(destination));
+          Object.assign(ends, { origin: endOf(origin), destination: endOf(destination) });
+        }
         const drawn = routes.map((route) => ({
           ...route, links: route.links.map((label) => linkOf.get(String(label))), legs: legsOf(route.steps ?? []),
         }));
