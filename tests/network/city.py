@@ -78,10 +78,12 @@ class City:
         self.nodes[far + 11] = (WEST + 0.0295, SOUTH + 0.0185)
         loop = self.crossing(10, 10)
         self.ways[way + 6] = ([loop, far + 10, far + 11, loop], {"highway": "residential", "name": "Schleife"})
-        for column, row in ((5, 5), (9, 4), (7, 8)):
-            self.forbid("no_left_turn", column, row)
-        self.forbid("only_straight_on", 8, 8, straight=True)
-        self.forbid("no_u_turn", 6, 9)
+        self.forbid("no_left_turn", 5, 5)
+        if self.side >= 12:
+            self.forbid("no_left_turn", 9, 4)
+            self.forbid("no_left_turn", 7, 8)
+            self.forbid("only_straight_on", 8, 8, straight=True)
+            self.forbid("no_u_turn", 6, 9)
         self.relations.append(
             ([("from", "way", way - 1), ("via", "way", way - 2), ("to", "way", way)], {"type": "restriction", "restriction": "no_left_turn"})
         )

@@ -93,12 +93,13 @@ def read_gmns(
             link_labels=links.labels,
             streets=links.streets(points),
         )
-        check_length_unit(network, km, KM_PER_UNIT)
         if not single:
             network = connect_zones(network, list(nodes.zones), list(nodes.zones.values()))
-        return _with_areas(network, place)
+        network = _with_areas(network, place)
     except NetworkError as problem:
         raise FormatError(place, f"{problem}") from None
+    check_length_unit(place, network, km, KM_PER_UNIT)
+    return network
 
 
 def _with_areas(network: Network, place: Path) -> Network:

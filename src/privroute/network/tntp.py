@@ -124,10 +124,10 @@ def read_tntp(
             length_km=None if km is None else length * km,
             link_labels=None if opened.all() else np.flatnonzero(opened).tolist(),
         )
-        if km is not None:
-            check_length_unit(network, km, KM_PER)
     except NetworkError as problem:
         raise FormatError(path, f"{problem}") from None
+    if km is not None:
+        check_length_unit(path, network, km, KM_PER)
     return network
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.errors import NetworkError, arg
+from privroute.errors import FormatError, arg
 from privroute.network.on_earth import point_km
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def detour(network: Network) -> NDArray[np.float64]:
         return np.asarray(network.length_km[usable] / straight[usable])
 
 
-def check_length_unit(network: Network, km: float, units: Mapping[str, float]) -> None:
+def check_length_unit(source: object, network: Network, km: float, units: Mapping[str, float]) -> None:
     """Refuse lengths that contradict the coordinates where another unit would fit; km : of the unit that was used."""
     ratios = detour(network)
     if ratios.size < _FEWEST:
@@ -49,8 +49,9 @@ def check_length_unit(network: Network, km: float, units: Mapping[str, float]) -
     ]
     if fitting:
         unit, factor = min(fitting, key=lambda found: abs(np.log(median * found[1])))
-        raise NetworkError(
+        raise FormatError(
+            source,
             f"lengths contradict the coordinates: on the median link the length is {median:.4g} times the distance "
             f"between its nodes; {arg('length_unit', unit)} would fit (a factor of {factor:.6g}). Set the unit there, "
-            "or long_length in config.csv, or correct the coordinates"
+            "or long_length in config.csv, or correct the coordinates",
         )

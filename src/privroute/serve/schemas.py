@@ -207,9 +207,7 @@ DRIVING = [
     _parameter(
         "alternatives",
         "List the most probable routes, up to this many besides the first, instead of sampling one.",
-        type="integer",
-        minimum=0,
-        maximum=MOST_ALTERNATIVES,
+        anyOf=[{"type": "integer", "minimum": 0, "maximum": MOST_ALTERNATIVES}, {"type": "boolean"}],
     ),
     _parameter(
         "vehicle",
