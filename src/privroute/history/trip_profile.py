@@ -75,7 +75,7 @@ class TripProfile:
         quiet = int(windows.argmin())
         if windows[quiet] > _FLAT * total * _QUIET_HOURS / HOURS or quiet in {hour % HOURS for hour in _NIGHT}:
             return []
-        shift = (2 - quiet + HOURS // 2) % HOURS - HOURS // 2
+        shift = (1 - quiet + HOURS // 2) % HOURS - HOURS // 2
         zone = study.calendar.time_zone or "none is set"
         return [
             f"the quietest hours are {quiet:02d}:00 to {(quiet + _QUIET_HOURS) % HOURS:02d}:00, which is unusual: times "
