@@ -115,7 +115,7 @@ def _ways(
                     restrictions.append(each)
                 elif not tags.get("restriction", "").endswith("u_turn"):
                     notes.add("other_restrictions")
-    except (RuntimeError, ValueError, KeyError, OSError) as problem:
+    except (RuntimeError, ValueError, KeyError, OSError, osmium.InvalidLocationError) as problem:
         raise _damaged(place, problem) from None
     return ways, restrictions
 
@@ -155,7 +155,7 @@ def _locations(place: Path, wanted: set[int]) -> dict[int, tuple[float, float]]:
         for node in nodes.with_filter(osmium.filter.IdFilter(wanted)):
             if node.location.valid():
                 found[node.id] = (node.location.lon, node.location.lat)
-    except (RuntimeError, ValueError, OSError, OverflowError, TypeError) as problem:
+    except (RuntimeError, ValueError, OSError, OverflowError, TypeError, osmium.InvalidLocationError) as problem:
         raise _damaged(place, problem) from None
     return found
 
