@@ -25,14 +25,16 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import itertools
+
 from tests.network.city import SOUTH, STEP_LAT, STEP_LON, WEST, City
 
 import privroute as pr
 from privroute.network.on_earth import point_km
 from privroute.network.read_notes import ReadNotes
 from privroute.serve.driving import DriveQuestion, Driving
-from privroute.serve.pair_index import PairIndex
 from privroute.serve.page_content import Picture
+from privroute.serve.pair_index import PairIndex
 from privroute.serve.places import Places
 
 DRIVES = 500
@@ -71,7 +73,7 @@ def drives(release: pr.Release, places: list[tuple[float, float]]) -> dict[str, 
             continue
         seconds.append(time.perf_counter() - began)
         line = np.array(answer["routes"][0]["geometry"]["coordinates"])
-        for (x, y), (u, v) in zip(line[:-1], line[1:], strict=True):
+        for (x, y), (u, v) in itertools.pairwise(line):
             for share in (0.0, 0.5):
                 street = index.at(x + share * (u - x), y + share * (v - y), "place").street
                 apart = max(apart, street.metres if street else math.inf)
@@ -118,6 +120,7 @@ def learned(
     expansion: float,
     distance: float | None = None,
 ) -> dict[str, Any]:
+    """Read, learn, save, load, and drive."""
     began, rows = time.perf_counter(), []
     ends: dict[str, Any] = {"origin": ("olon", "olat"), "destination": ("dlon", "dlat")}
     history = pr.read_trips(

@@ -58,7 +58,15 @@ def dry(place: Path, path: Path, *more: object, ends: tuple[str, str] = ("o_lng,
 def test_profiles_reasons_and_lengths_are_shown_and_nothing_is_doubted(place: Path) -> None:
     out = dry(place, write(place))
     assert "CHECK" not in out
-    for text in ("hour of the clock", "weekday", "08:00", "wed", "within zone", "free-flow minutes", "straight kilometres"):
+    for text in (
+        "hour of the clock",
+        "weekday",
+        "08:00",
+        "wed",
+        "within zone",
+        "free-flow minutes",
+        "straight kilometres",
+    ):
         assert text in out
     titles = [line for line in out.splitlines() if "departures by" in line or "became of" in line or "10, 50" in line]
     assert len(titles) == 4
@@ -109,4 +117,6 @@ class TestExpectTrips:
         assert self.learn(place, 10, tmp_path / "out")[0] == 0
         release = pr.load_release(tmp_path / "out")
         assert release.certificate.study["expect_trips"] == 10
-        assert "at least 10 trips were counted" in run("inspect", tmp_path / "out").out.replace("\n", " ").replace("    ", "")
+        assert "at least 10 trips were counted" in run("inspect", tmp_path / "out").out.replace("\n", " ").replace(
+            "    ", ""
+        )

@@ -171,7 +171,14 @@ def test_a_row_stops_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         counts = []
         for part in (rows, rows[1:]):
             paths = write(tmp_path, chance, layout, part)
-            done = run(*_command(tmp_path / ("areas" if "areas" in layout.options else "nodes"), paths, layout.options, tmp_path / f"out{case}{len(part)}"))
+            done = run(
+                *_command(
+                    tmp_path / ("areas" if "areas" in layout.options else "nodes"),
+                    paths,
+                    layout.options,
+                    tmp_path / f"out{case}{len(part)}",
+                )
+            )
             assert done.code == 0, done.err
             counts.append(seen[-1].counts)
         alone = users_of(rows, rows[0]) if "unit" in layout.options else [rows[0]]
@@ -219,7 +226,10 @@ def test_the_zone_of_a_point_is_the_same_alone_and_among_others(network: pr.Netw
 
 def test_a_point_on_a_shared_edge_goes_to_the_first_area() -> None:
     find = NearestZone(AREAS, None)
-    edge, corner = (np.array([13.45, 13.45, 13.4]), np.array([52.5, 52.55, 52.55])), (np.array([13.55]), np.array([52.65]))
+    edge, corner = (
+        (np.array([13.45, 13.45, 13.4]), np.array([52.5, 52.55, 52.55])),
+        (np.array([13.55]), np.array([52.65])),
+    )
     assert find(*edge).tolist() == [0, 0, 0]
     assert find(*corner).tolist() == [2]
     assert find(np.array([13.43, 13.42]), np.array([52.575, 52.575])).tolist() == [-1, 2]  # in the hole, on its edge

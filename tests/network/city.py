@@ -72,7 +72,10 @@ class City:
         self.ways[way + 1] = ([far, far + 1, far + 2], {"highway": "residential", "name": "Inselweg"})
         self.ways[way + 2] = ([self.crossing(0, 0), self.crossing(1, 1)], {"highway": "footway"})
         self.ways[way + 3] = ([self.crossing(2, 2), self.crossing(3, 3)], {"highway": "service", "access": "private"})
-        self.ways[way + 4] = ([self.crossing(4, 4), self.crossing(5, 5)], {"highway": "residential", "motor_vehicle": "no"})
+        self.ways[way + 4] = (
+            [self.crossing(4, 4), self.crossing(5, 5)],
+            {"highway": "residential", "motor_vehicle": "no"},
+        )
         self.ways[way + 5] = ([self.crossing(6, 6), 777_777], {"highway": "residential"})  # cut off by the extract
         self.nodes[far + 10] = (WEST + 0.0291, SOUTH + 0.0181)
         self.nodes[far + 11] = (WEST + 0.0295, SOUTH + 0.0185)
@@ -85,7 +88,10 @@ class City:
             self.forbid("only_straight_on", 8, 8, straight=True)
             self.forbid("no_u_turn", 6, 9)
         self.relations.append(
-            ([("from", "way", way - 1), ("via", "way", way - 2), ("to", "way", way)], {"type": "restriction", "restriction": "no_left_turn"})
+            (
+                [("from", "way", way - 1), ("via", "way", way - 2), ("to", "way", way)],
+                {"type": "restriction", "restriction": "no_left_turn"},
+            )
         )
 
     def way_between(self, first: int, second: int) -> int:
@@ -106,7 +112,9 @@ class City:
 
     def xml(self) -> str:
         lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<osm version="0.6" generator="test">']
-        lines += [f'<node id="{key}" lat="{y:.7f}" lon="{x:.7f}" version="1"/>' for key, (x, y) in sorted(self.nodes.items())]
+        lines += [
+            f'<node id="{key}" lat="{y:.7f}" lon="{x:.7f}" version="1"/>' for key, (x, y) in sorted(self.nodes.items())
+        ]
         for key, (refs, tags) in sorted(self.ways.items()):
             lines += [f'<way id="{key}" version="1">', *(f'<nd ref="{ref}"/>' for ref in refs), *_tags(tags), "</way>"]
         for key, (members, tags) in enumerate(self.relations, start=1):

@@ -29,7 +29,9 @@ def folder(place: Path, length: float, *, capacity: float = 900, config: str | N
 
 
 def test_metres_read_as_kilometres_are_refused_with_the_factor_that_fits(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r'the length is 1016 times .*length_unit="m" would fit \(a factor of 0.001\)'):
+    with pytest.raises(
+        FormatError, match=r'the length is 1016 times .*length_unit="m" would fit \(a factor of 0.001\)'
+    ):
         pr.read_gmns(folder(tmp_path / "a", 344.0))
     network = pr.read_gmns(tmp_path / "a", length_unit="m")
     assert network.length_km is not None
@@ -121,7 +123,8 @@ def test_the_command_imports_checks_and_draws(tmp_path: Path) -> None:
     assert "--overwrite" in again.err
     network = pr.read_network(tmp_path / "gmns")
     assert network.zone_names == ("Q00", "Q01", "Q10", "Q11")
-    assert network.areas is not None and network.streets is not None
+    assert network.areas is not None
+    assert network.streets is not None
     drawn = run("network", "draw", tmp_path / "gmns", "--out", tmp_path / "city.svg")
     assert drawn.code == 0
     assert (tmp_path / "city.svg").stat().st_size > 10_000

@@ -73,12 +73,19 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 def _write_graphs(folder: Path, network: pr.Network) -> None:
     """As OSMnx saves graphs."""
-    assert network.streets is not None and network.coordinates is not None and network.length_km is not None
+    assert network.streets is not None
+    assert network.coordinates is not None
+    assert network.length_km is not None
     labels, streets = [str(label) for label in network.node_labels], network.streets
     keys = ["x", "y", "osmid", "highway", "name", "length", "oneway", "geometry"]
     lines = ['<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']
-    lines += [f'<key id="{key}" for="{"node" if key in "xy" else "edge"}" attr.name="{key}" attr.type="string"/>' for key in keys]
-    lines += ['<key id="crs" for="graph" attr.name="crs"/><graph edgedefault="directed"><data key="crs">epsg:4326</data>']
+    lines += [
+        f'<key id="{key}" for="{"node" if key in "xy" else "edge"}" attr.name="{key}" attr.type="string"/>'
+        for key in keys
+    ]
+    lines += [
+        '<key id="crs" for="graph" attr.name="crs"/><graph edgedefault="directed"><data key="crs">epsg:4326</data>'
+    ]
     for label, (x, y) in zip(labels, network.coordinates.tolist(), strict=True):
         lines.append(f'<node id="{label}"><data key="x">{x}</data><data key="y">{y}</data></node>')
     for link in range(network.links):
@@ -95,7 +102,12 @@ def _write_graphs(folder: Path, network: pr.Network) -> None:
         geometry_type="Point", crs="EPSG:4326",
     )  # fmt: skip
     shapes = [shapely.linestrings(streets.line(link)) for link in range(network.links)]
-    columns = [ids[network.tail], ids[network.head], network.length_km * 1000, np.array(["residential"] * network.links, object)]
+    columns = [
+        ids[network.tail],
+        ids[network.head],
+        network.length_km * 1000,
+        np.array(["residential"] * network.links, object),
+    ]
     pyogrio.raw.write(
         path, shapely.to_wkb(shapes), columns, ["u", "v", "length", "highway"], layer="edges",
         geometry_type="LineString", crs="EPSG:4326", append=True,
@@ -164,7 +176,6 @@ def test_a_damaged_map_is_read_or_refused(kind: str, sound: dict[str, bytes], tm
         for _ in range(cases):
             try:
                 read(damaged(sound[kind], chance))
-            except pr.PrivrouteError as problem:
-                assert f"{problem}"
+            except pr.PrivrouteError:
                 refused += 1
     assert refused > cases // 10

@@ -70,7 +70,8 @@ def test_streets_keep_bends_names_classes_lanes_and_way_ids(city: City, network:
 
 
 def test_one_ways_lead_one_way(network: pr.Network) -> None:
-    assert network.streets is not None and network.coordinates is not None
+    assert network.streets is not None
+    assert network.coordinates is not None
     for name, rising in (("Längsallee 2-1", True), ("Längsallee 6-1", False)):
         links = named(network, name)
         assert len(links) == 4
@@ -92,7 +93,8 @@ def test_speeds_come_from_tags_or_from_the_class(network: pr.Network) -> None:
 class TestTurnRestrictions:
     def turns(self, network: pr.Network, city: City, from_way: int, via: int) -> set[int]:
         """Ways on which vehicles may go on that come from a way to a junction."""
-        assert network.streets is not None and network.coordinates is not None
+        assert network.streets is not None
+        assert network.coordinates is not None
         way, here = network.streets.osm_way_id, city.nodes[via]
         found = set()
         for link in range(network.links):

@@ -44,7 +44,8 @@ def test_every_kind_of_file_gives_the_same_zones(network: pr.Network, polygons: 
         found = pr.with_zones(network, tmp_path / name, zone_id="quarter")
         assert found.zone_names == expected.zone_names
         assert np.array_equal(found.tail, expected.tail)
-        assert found.areas is not None and expected.areas is not None
+        assert found.areas is not None
+        assert expected.areas is not None
         assert found.areas.index().find(0.0, *_grid()).tolist() == expected.areas.index().find(0.0, *_grid()).tolist()
 
 
@@ -59,7 +60,9 @@ def test_projected_polygons_are_turned_into_degrees(
     pyproj = pytest.importorskip("pyproj")
     change = pyproj.Transformer.from_crs("EPSG:4326", "EPSG:25833", always_xy=True)
     shapes = [
-        shapely.transform(shapely.geometry.shape(feature["geometry"]), lambda p: np.column_stack(change.transform(*p.T)))
+        shapely.transform(
+            shapely.geometry.shape(feature["geometry"]), lambda p: np.column_stack(change.transform(*p.T))
+        )
         for feature in polygons["features"]
     ]
     pyogrio.raw.write(tmp_path / "utm.gpkg", shapely.to_wkb(shapes), [], [], geometry_type="Polygon", crs="EPSG:25833")
@@ -78,7 +81,8 @@ class TestConnectors:
         return {zone: network.head[network.tail == zone].tolist() for zone in network.zones.tolist()}
 
     def test_a_zone_enters_over_several_nodes_inside_it(self, zoned: pr.Network) -> None:
-        assert zoned.areas is not None and zoned.coordinates is not None
+        assert zoned.areas is not None
+        assert zoned.coordinates is not None
         for position, held in enumerate(self.nodes(zoned).values()):
             assert len(held) == len(set(held)) == 4
             places = np.ascontiguousarray(zoned.coordinates[held].T)
@@ -113,7 +117,8 @@ class TestConnectors:
 
     def test_a_label_that_a_node_has_is_still_the_zone(self, network: pr.Network, tmp_path: Path) -> None:
         found = pr.with_grid(network, 1.0)
-        assert 1 in network.node_labels and 1 in found.zone_names
+        assert 1 in network.node_labels
+        assert 1 in found.zone_names
         assert found.node(1) == found.zones[0]
         pr.write_gmns(found, tmp_path / "g")
         assert pr.read_gmns(tmp_path / "g") == found
@@ -151,7 +156,10 @@ def test_lists_of_nodes_and_of_places(network: pr.Network, tmp_path: Path) -> No
         (lambda p: p["features"][1]["geometry"].update(type="Point"), "feature 2 is not a polygon"),
         (lambda p: p["features"][1]["properties"].update(quarter="Q00"), "polygons 1 and 2 have the same quarter"),
         (lambda p: p["features"][1]["properties"].update(quarter=None), "polygon 2: quarter is a NoneType"),
-        (lambda p: p["features"][0]["geometry"]["coordinates"][0][0].__setitem__(0, 999), "not longitudes and latitudes"),
+        (
+            lambda p: p["features"][0]["geometry"]["coordinates"][0][0].__setitem__(0, 999),
+            "not longitudes and latitudes",
+        ),
         (lambda p: p.pop("features"), "is not a GeoJSON FeatureCollection"),
     ],
 )
@@ -203,4 +211,5 @@ def test_a_zone_id_at_several_nodes_is_a_zone_with_connectors(tmp_path: Path) ->
     network = pr.read_gmns(tmp_path)
     assert network.zone_names == ("A", "B")
     assert network.links == 4 + 6
-    assert network.streets is not None and network.streets.road_class.count(CONNECTOR) == 6
+    assert network.streets is not None
+    assert network.streets.road_class.count(CONNECTOR) == 6

@@ -1,4 +1,4 @@
-"""From the map to the driver: an extract, polygons, 100,000 trips, learn, serve, and a route between two coordinates."""
+"""From the map to the driver: an extract, polygons, 100,000 trips, learn, serve, a route between coordinates."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def test_routes_between_coordinates_are_lines_along_streets(driver: httpx.Client
 
 def test_the_release_keeps_geometry_names_and_areas(town: pr.Release) -> None:
     network = town.network
-    assert network.streets is not None and network.areas is not None
+    assert network.streets is not None
+    assert network.areas is not None
     assert "Querstraße 1-1" in network.streets.name
     assert network.zone_names[0] == "Q00"
     assert (np.diff(network.streets.start) == 5).sum() > 1000
@@ -113,7 +114,8 @@ def test_steps_name_streets_and_add_up(driver: httpx.Client) -> None:
     origin, destination = places(2, 4)
     route = ask(driver, origin=origin, destination=destination, steps="true")["routes"][0]
     steps = route["legs"][0]["steps"]
-    assert steps[0]["maneuver"]["type"] == "depart" and steps[-1]["maneuver"]["type"] == "arrive"
+    assert steps[0]["maneuver"]["type"] == "depart"
+    assert steps[-1]["maneuver"]["type"] == "arrive"
     assert all(step["name"].startswith(("Querstraße", "Längsallee")) for step in steps)
     assert sum(step["distance"] for step in steps) == pytest.approx(route["distance"], abs=1)
     assert sum(step["duration"] for step in steps) == pytest.approx(route["duration"], abs=1)
@@ -227,9 +229,7 @@ class TestThePage:
         expect(page.locator("#routes-title")).to_be_visible()
         expect(page.locator(".choice").first).to_contain_text("via")
         assert "," in page.url.split("origin=")[1].replace("%2C", ",")
-        painted = page.evaluate(
-            (Path(__file__).parent / "painted.js").read_text(), ["#overlay", "--route-0"]
-        )
+        painted = page.evaluate((Path(__file__).parent / "painted.js").read_text(), ["#overlay", "--route-0"])
         assert painted > 100
 
     def test_streets_and_zones_are_found_by_name(self, page: Page) -> None:

@@ -14,7 +14,12 @@ import privroute as pr
 
 @pytest.mark.parametrize(("kind", "examples", "addresses"), [("release", 40, 8), ("bare", 10, 7)])
 def test_schemathesis_finds_nothing(
-    kind: str, examples: int, addresses: int, serve: Callable[[pr.Release], str], request: pytest.FixtureRequest, tmp_path: Path
+    kind: str,
+    examples: int,
+    addresses: int,
+    serve: Callable[[pr.Release], str],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
 ) -> None:
     """As a command: its plugin for pytest does not know pytest 9."""
     address = serve(request.getfixturevalue(kind))

@@ -36,17 +36,18 @@ def say_profile(
         table(
             f"{_PRIVATE}: departures by {title}, on any day near the dates of the study",
             [title, "rows", ""],
-            [
-                [name, f"{count:,}", share(count / largest)]
-                for name, count in zip(names, counts.tolist(), strict=True)
-            ],
+            [[name, f"{count:,}", share(count / largest)] for name, count in zip(names, counts.tolist(), strict=True)],
             left=(0, 2),
         )
     read = max(rows.read, 1)
     table(
         f"{_PRIVATE}: what became of the rows",
         ["", "rows", "share"],
-        [[name.replace("_", " "), f"{count:,}", f"{count / read:.1%}"] for name, count in rows.numbers.items() if count],
+        [
+            [name.replace("_", " "), f"{count:,}", f"{count / read:.1%}"]
+            for name, count in rows.numbers.items()
+            if count
+        ],
     )
     if found.minutes is not None:
         spans = [f"free-flow minutes {_three(found.minutes)}"]

@@ -67,20 +67,20 @@ class TripProfile:
         if total < _FEWEST:
             return []
         if self.midnight > _MIDNIGHT * total:
-            return [
-                f"{self.midnight / total:.0%} of the times are exactly midnight: the column may hold dates without a "
-                "time of day"
-            ]
+            share = f"{self.midnight / total:.0%}"
+            return [f"{share} of the times are exactly midnight: the column may hold dates without a time of day"]
         windows = np.array([np.roll(self.hours, -start)[:_QUIET_HOURS].sum() for start in range(HOURS)])
         quiet = int(windows.argmin())
         if windows[quiet] > _FLAT * total * _QUIET_HOURS / HOURS or quiet in {hour % HOURS for hour in _NIGHT}:
             return []
         shift = (1 - quiet + HOURS // 2) % HOURS - HOURS // 2
         zone = study.calendar.time_zone or "none is set"
-        return [
-            f"the quietest hours are {quiet:02d}:00 to {(quiet + _QUIET_HOURS) % HOURS:02d}:00, which is unusual: times "
-            f"may be in another time zone, about {shift:+d} hours off (time zone: {zone})"
-        ]
+        hours = f"{quiet:02d}:00 to {(quiet + _QUIET_HOURS) % HOURS:02d}:00"
+        doubt = (
+            f"the quietest hours are {hours}, which is unusual: times may be in another time zone, about {shift:+d} "
+            f"hours off (time zone: {zone})"
+        )
+        return [doubt]
 
     def _length_doubts(self) -> list[str]:
         if self.minutes is None or self.kilometres is None or self.minutes[1] <= 0:
@@ -88,10 +88,11 @@ class TripProfile:
         kph = self.kilometres[1] / self.minutes[1] * 60
         if _SLOWEST_KPH <= kph <= _FASTEST_KPH:
             return []
-        return [
+        doubt = (
             f"the median trip covers {self.kilometres[1]:.3g} km in {self.minutes[1]:.3g} minutes on empty roads, "
             f"{kph:.3g} km/h: check the units of the network (privroute network check)"
-        ]
+        )
+        return [doubt]
 
 
 def profile_trips(
@@ -111,7 +112,8 @@ def profile_trips(
             if time is None:  # read_trips has refused the file
                 continue
             database.put("departures", source.stream(None))
-            clock = f"(SELECT *, {reading.local_us} AS clock_us FROM (SELECT {time.local_us} AS local_us, {time.utc_us} AS utc_us FROM departures))"
+            times = f"SELECT {time.local_us} AS local_us, {time.utc_us} AS utc_us FROM departures"
+            clock = f"(SELECT *, {reading.local_us} AS clock_us FROM ({times}))"
             statement = (
                 f"SELECT CAST(clock_us // {_HOUR_US} % {HOURS} AS INTEGER) AS hour, "
                 f"CAST((clock_us // {DAY_US} + {EPOCH.weekday()}) % {len(NAMES)} AS INTEGER) AS day, "

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["largest_component", "strong_components"]
 
 
-def strong_components(tail: NDArray[np.int32], head: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
+def strong_components(tail: NDArray[np.int32], head: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:  # noqa: C901 - one loop
     """(nodes,) number of the strongly connected component of each node (Tarjan's algorithm without recursion)."""
     order = np.argsort(tail, kind="stable")
     start = np.searchsorted(tail[order], np.arange(nodes + 1)).tolist()

@@ -166,9 +166,7 @@ def without_zones(network: Network) -> Network:
 def _candidates(network: Network) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Places of all nodes, and how well each serves as a way into the network: 0 well, _LAST not at all."""
     if network.coordinates is None or not network.has_longitude_latitude:
-        raise NetworkError(
-            "zones by areas need longitudes and latitudes of the nodes; import the network with coordinates in EPSG:4326"
-        )
+        raise NetworkError("zones by areas need longitudes and latitudes of the nodes; import the network in EPSG:4326")
     kinds = ("",) * network.links if network.streets is None else network.streets.road_class
     score = np.array([0 if kind in _LOCAL else _LAST if kind in _NEVER else 1 for kind in kinds])
     rank = np.full(network.nodes, _LAST)
@@ -220,7 +218,9 @@ def _kept(
 ) -> Network:
     kept = [position for position, held in enumerate(chosen) if held]
     if not kept:
-        raise NetworkError(f"none of the {len(chosen):,} zones is within {_FARTHEST_KM:g} km of a street; check both files")
+        raise NetworkError(
+            f"none of the {len(chosen):,} zones is within {_FARTHEST_KM:g} km of a street; check both files"
+        )
     return connect_zones(
         network,
         [labels[position] for position in kept],

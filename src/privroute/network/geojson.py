@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -91,7 +92,7 @@ def link_lines(network: Network, points: NDArray[np.float64]) -> list[list[list[
         ends = zip(network.tail.tolist(), network.head.tolist(), strict=True)
         return [[places[tail], places[head]] for tail, head in ends]
     drawn, start = streets.points.tolist(), streets.start.tolist()
-    return [drawn[begin:end] for begin, end in zip(start[:-1], start[1:], strict=True)]
+    return [drawn[begin:end] for begin, end in itertools.pairwise(start)]
 
 
 def link_columns(network: Network, *, per_hour: bool = False) -> dict[str, Sequence[object]]:

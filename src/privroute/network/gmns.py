@@ -1,7 +1,9 @@
 """The General Modeling Network Specification: a folder with node.csv, link.csv and, if there is one, config.csv.
 
-A node with a `zone_id` is a zone, and trips name it by that id. A `zone_id` at several nodes is a zone of its own, which
-connectors join to these nodes. zone.csv may hold the areas of zones (`boundary`). Free-flow time comes from `free_flow_min`, else
+A node with a `zone_id` is a zone, and trips name it by that id. A `zone_id` at several nodes is a zone of its own,
+which connectors join to these nodes. zone.csv may hold the areas of zones (`boundary`).
+
+Free-flow time comes from `free_flow_min`, else
 `vdf_fftt` (minutes), else length / free_speed in the units of config.csv. Capacity is vehicles per hour and lane, as
 the specification says. Links of capacity 0 are
 closed roads and left out. Columns beyond the specification (`no_through`, `free_flow_min`, `capacity_per_min`,

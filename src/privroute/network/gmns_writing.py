@@ -85,7 +85,12 @@ def _write_links(network: Network, stream: io.TextIOWrapper) -> None:
         speed_kph = None if length is None or free_flow < _SHORTEST_MIN else length / free_flow * 60
         table.writerow(
             [label, labels[network.tail[link]], labels[network.head[link]], 1]
-            + [_exact(length), _exact(speed_kph), _exact(capacity * 60 / (lanes or 1.0)), _exact(lanes) if lanes else ""]
+            + [
+                _exact(length),
+                _exact(speed_kph),
+                _exact(capacity * 60 / (lanes or 1.0)),
+                _exact(lanes) if lanes else "",
+            ]
             + [*map(_exact, numbers), name, *street]
         )
 

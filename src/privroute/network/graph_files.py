@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import math
-import os
-import xml.etree.ElementTree as ET  # noqa: N817, S405 - the usual name; expat bounds how far entities expand
+import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from privroute.network.vector_files import layers, read_layer
 from privroute.network.wkt import read_line
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
@@ -118,7 +118,9 @@ def _in_degrees(segments: list[Segment], crs: str | None) -> list[Segment]:
     return [segment._replace(points=part) for segment, part in zip(segments, parts, strict=True)]
 
 
-def _parsed(place: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]], list[tuple[str, str, dict[str, Any]]]]:
+def _parsed(  # noqa: C901 - one loop over events
+    place: Path,
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]], list[tuple[str, str, dict[str, Any]]]]:
     """Attributes of the graph, of its nodes by id, and its edges."""
     data = read_bytes(place)
     names: dict[str, str] = {}
@@ -149,7 +151,9 @@ def _parsed(place: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]], lis
     except (ET.ParseError, ValueError, LookupError) as problem:
         reason = f"it is not XML: {problem}"
     if not seen or reason:
-        raise FormatError(place, f"cannot be read as GraphML ({reason or 'it has no graph'}); save it with save_graphml")
+        raise FormatError(
+            place, f"cannot be read as GraphML ({reason or 'it has no graph'}); save it with save_graphml"
+        )
     return graph, nodes, edges
 
 

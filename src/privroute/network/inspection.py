@@ -54,7 +54,13 @@ def inspect_network(network: Network) -> list[Finding]:
     check_type(network, Network, "network", NetworkError)
     kinds = np.array(network.streets.road_class if network.streets is not None else ("",) * network.links)
     street = ~np.isin(kinds, (CONNECTOR, TURN))
-    checks: list[Callable[[Network, NDArray[np.bool_]], list[Finding]]] = [_lengths, _speeds, _capacities, _ends, _parts]
+    checks: list[Callable[[Network, NDArray[np.bool_]], list[Finding]]] = [
+        _lengths,
+        _speeds,
+        _capacities,
+        _ends,
+        _parts,
+    ]
     return [finding for check in checks for finding in check(network, street) if finding.count]
 
 
@@ -98,7 +104,10 @@ def _lengths(network: Network, street: NDArray[np.bool_]) -> list[Finding]:
         apart = np.abs(along - network.length_km) > np.maximum(0.05 * network.length_km, _FAR_M / _KM_M)
         words = "links are drawn with another length than they have; check the geometry"
         found.append(_links(network, "line_not_as_long", words, street & apart, total))
-        first, last = network.streets.points[network.streets.start[:-1]], network.streets.points[network.streets.start[1:] - 1]
+        first, last = (
+            network.streets.points[network.streets.start[:-1]],
+            network.streets.points[network.streets.start[1:] - 1],
+        )
         gap = np.maximum(
             point_km(first, network.coordinates[network.tail]), point_km(last, network.coordinates[network.head])
         )

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NETWORK_FILES", "NetworkKind", "kind_of_network", "read_network"]
 
-NETWORK_FILES = "an OpenStreetMap extract (.osm, .osm.pbf), an OSMnx graph (.graphml, .gpkg), a GMNS folder, a TNTP net file"
+NETWORK_FILES = (
+    "an OpenStreetMap extract (.osm, .osm.pbf), an OSMnx graph (.graphml, .gpkg), a GMNS folder, a TNTP net file"
+)
 NetworkKind = Literal["GMNS", "TNTP", "OpenStreetMap", "GraphML", "GeoPackage"]
 _OF_KINDS = {  # options that only some files have
     "nodes": ("TNTP",),

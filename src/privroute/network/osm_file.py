@@ -7,7 +7,6 @@ only on request) and no access tag keeps motor vehicles out. docs/road-classes.m
 
 from __future__ import annotations
 
-import os
 import stat
 from collections import Counter
 from itertools import pairwise
@@ -23,6 +22,7 @@ from privroute.network.text_files import as_path
 from privroute.network.turns import Restriction
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
@@ -83,7 +83,7 @@ def _osmium() -> Any:
 def _check_regular(place: Path) -> None:
     """Refuse what is no file: the reader would take addresses of the web and pipes as well."""
     try:
-        regular = stat.S_ISREG(os.stat(place).st_mode)
+        regular = stat.S_ISREG(place.stat().st_mode)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise FormatError(place, f"cannot be read ({reason}); check the path and its permissions") from None
@@ -91,15 +91,13 @@ def _check_regular(place: Path) -> None:
         raise FormatError(place, "is not a regular file; pass an OpenStreetMap extract (.osm, .osm.pbf)")
 
 
-def _ways(
-    place: Path, classes: set[str], notes: ReadNotes, *, service: bool
-) -> tuple[list[_Way], list[Restriction]]:
+def _ways(place: Path, classes: set[str], notes: ReadNotes, *, service: bool) -> tuple[list[_Way], list[Restriction]]:
     """Ways that motor vehicles may use, and turn restrictions at nodes."""
     osmium = _osmium()
     ways, restrictions = [], []
     try:
         kinds = osmium.osm.WAY | osmium.osm.RELATION
-        for found in osmium.FileProcessor(os.path.abspath(place), kinds):
+        for found in osmium.FileProcessor(str(place.absolute()), kinds):
             tags = {tag.k: tag.v for tag in found.tags}
             if found.is_way():
                 kind = tags.get("highway")
@@ -151,7 +149,7 @@ def _locations(place: Path, wanted: set[int]) -> dict[int, tuple[float, float]]:
     osmium = _osmium()
     found = {}
     try:
-        nodes = osmium.FileProcessor(os.path.abspath(place), osmium.osm.NODE)
+        nodes = osmium.FileProcessor(str(place.absolute()), osmium.osm.NODE)
         for node in nodes.with_filter(osmium.filter.IdFilter(wanted)):
             if node.location.valid():
                 found[node.id] = (node.location.lon, node.location.lat)

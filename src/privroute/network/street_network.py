@@ -18,7 +18,6 @@ from privroute.network.latency import choose_latency
 from privroute.network.network import Network
 from privroute.network.on_earth import DEGREES, line_km
 from privroute.network.osm_tags import lanes, speed_kph
-from privroute.network.read_notes import ReadNotes
 from privroute.network.road_classes import OTHER, merge_road_classes
 from privroute.network.streets import TURN, Streets
 from privroute.network.turns import Restriction, expand_turns
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from privroute.network.labels import Label
     from privroute.network.latency import LatencyKind
+    from privroute.network.read_notes import ReadNotes
     from privroute.network.road_classes import RoadClass
 
 __all__ = ["Segment", "StreetOptions", "street_network"]
@@ -97,7 +97,9 @@ def street_network(
         notes.add("island_links", int(np.count_nonzero(~kept)))
         proper = [segment for segment, keep in zip(proper, kept.tolist(), strict=True) if keep]
         if not proper:
-            raise NetworkError("has no two streets that lead to each other and back; check one-way tags, or keep_islands")
+            raise NetworkError(
+                "has no two streets that lead to each other and back; check one-way tags, or keep_islands"
+            )
         number = np.cumsum(inside) - 1
         labels = [label for label, keep in zip(labels, inside.tolist(), strict=True) if keep]
         tail, head, coordinates = number[tail[kept]], number[head[kept]], coordinates[inside]
@@ -179,7 +181,10 @@ def _texts(value: object) -> list[str]:
 def _name(tags: Mapping[str, Any]) -> str:
     """The street's name, else its number; several of a merged edge are joined."""
     for key in ("name", "ref"):
-        texts = [" ".join("".join(sign if sign.isprintable() else " " for sign in text).split()) for text in _texts(tags.get(key))]
+        texts = [
+            " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+            for text in _texts(tags.get(key))
+        ]
         joined = " / ".join(dict.fromkeys(filter(None, texts)))[:_LONGEST_NAME].strip()
         if joined:
             return joined

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from privroute.network.read_notes import ReadNotes
+
     # metadata, node indices of origins and destinations, trips
     _Trips = tuple[dict[str, tuple["Where", str]], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
 

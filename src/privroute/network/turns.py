@@ -44,7 +44,7 @@ class Expanded(NamedTuple):
     turns: int
 
 
-def expand_turns(
+def expand_turns(  # noqa: C901 - one pass over the junctions
     labels: Sequence[Label],
     coordinates: NDArray[np.float64],
     tail: NDArray[np.int32],

@@ -44,9 +44,7 @@ def check_length_unit(source: object, network: Network, km: float, units: Mappin
     median = float(np.median(ratios))
     if _WRONG[0] <= median <= _WRONG[1]:
         return
-    fitting = [
-        (unit, factor / km) for unit, factor in units.items() if _FITS[0] <= median * factor / km <= _FITS[1]
-    ]
+    fitting = [(unit, factor / km) for unit, factor in units.items() if _FITS[0] <= median * factor / km <= _FITS[1]]
     if fitting:
         unit, factor = min(fitting, key=lambda found: abs(np.log(median * found[1])))
         raise FormatError(

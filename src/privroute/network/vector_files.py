@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,9 +43,7 @@ class Layer:
         present = ~shapely.is_missing(self.geometry)
         coordinates, owner = shapely.get_coordinates(self.geometry, return_index=True)
         start = np.searchsorted(owner, np.arange(len(self.geometry) + 1))
-        return [
-            coordinates[start[at] : start[at + 1]] if present[at] else None for at in range(len(self.geometry))
-        ]
+        return [coordinates[start[at] : start[at + 1]] if present[at] else None for at in range(len(self.geometry))]
 
 
 def layers(place: Path) -> list[str]:
@@ -85,11 +82,11 @@ def _packages() -> tuple[Any, Any]:
 
 
 def _check_first_bytes(place: Path) -> None:
-    """GDAL opens files by their contents, some of which name other files or addresses: only these two kinds are read."""
+    """GDAL opens files by their contents, some of which name other files or addresses: only two kinds are read."""
     wanted = _FIRST_BYTES.get(place.suffix.lower())
     reason = None
     try:
-        if not stat.S_ISREG(os.stat(place).st_mode):
+        if not stat.S_ISREG(place.stat().st_mode):
             reason = "not a regular file"
         else:
             with place.open("rb") as stream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ class ZoneAreas(RebuiltOnCopy):
     def rings(self, area: int) -> list[NDArray[np.float64]]:
         """The rings of one area, each (points, 2)."""
         bounds = self.ring_start[self.area_start[area] : self.area_start[area + 1] + 1].tolist()
-        return [self.points[begin:end] for begin, end in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [self.points[begin:end] for begin, end in itertools.pairwise(bounds)]
 
     def take(self, areas: Sequence[int]) -> ZoneAreas:
         """Some of them."""

@@ -1,4 +1,4 @@
-"""Zones from files: polygons (GeoJSON, GeoPackage, shapefile), or a CSV list of nodes or places; and zones of a grid."""
+"""Zones from files (polygons as GeoJSON, GeoPackage or shapefile; CSV lists of nodes or places) and from grids."""
 
 from __future__ import annotations
 
@@ -116,7 +116,10 @@ def _listed(network: Network, place: Path, zone_id: str | None, most: int, notes
         else:
             if label in places:
                 raise where.error(f"zone {label} occurs before; each zone needs its own row")
-            places[label] = where.number(row.get("x_coord", ""), "x_coord"), where.number(row.get("y_coord", ""), "y_coord")
+            places[label] = (
+                where.number(row.get("x_coord", ""), "x_coord"),
+                where.number(row.get("y_coord", ""), "y_coord"),
+            )
             if not np.all(np.abs(places[label]) <= (180.0, 90.0)):
                 raise where.error("x_coord and y_coord must be longitude and latitude")
     if not nodes and not places:
@@ -148,8 +151,8 @@ def _labels(found: _Polygons, zone_id: str | None) -> list[Label]:
             raise NetworkError(f"polygon {position + 1:,}: {column} {problem}") from None
         if labels.setdefault(label, position) != position:
             raise NetworkError(
-                f"polygons {labels[label] + 1:,} and {position + 1:,} have the same {column} {label!r}; merge them into "
-                "one multipolygon, or name another column"
+                f"polygons {labels[label] + 1:,} and {position + 1:,} have the same {column} {label!r}; merge them "
+                "into one multipolygon, or name another column"
             )
     return list(labels)
 
@@ -195,7 +198,9 @@ def _geojson(place: Path) -> _Polygons:
             raise FormatError(place, f"feature {position:,} is not a polygon with rings of three points or more")
         rings.append(parts)
         own = feature.get("properties")
-        properties.append({**({"id": feature["id"]} if "id" in feature else {}), **(own if isinstance(own, dict) else {})})
+        properties.append(
+            {**({"id": feature["id"]} if "id" in feature else {}), **(own if isinstance(own, dict) else {})}
+        )
     names = dict.fromkeys(name for each in properties for name in each)
     columns = {name: [each.get(name) for each in properties] for name in names}
     return _Polygons(rings, columns, _crs(found))

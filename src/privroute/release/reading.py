@@ -109,7 +109,9 @@ def read_release(
     try:
         certificate = Certificate.from_dict(manifest["certificate"])
         nodes, links = (_read_table(place, name, digests[name]) for name in (NODES, LINKS))
-        streets, zones = (_read_table(place, name, digests[name]) if name in digests else None for name in (STREETS, ZONES))
+        streets, zones = (
+            _read_table(place, name, digests[name]) if name in digests else None for name in (STREETS, ZONES)
+        )
         network = with_map(_network(nodes, links, manifest["network"]), streets, zones)
         policy = _read_policy(place, digests, network)
         _check_sizes(certificate, policy)

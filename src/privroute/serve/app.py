@@ -161,7 +161,7 @@ def _add_osrm(app: FastAPI, service: Service) -> None:
     """The address that clients of OSRM know; only for releases whose places have longitudes and latitudes."""
 
     @app.get(
-        "/route/v1/driving/{coordinates}",
+        "/route/v1/driving/{coordinates}",  # noqa: FAST003 - read by hand, as it is described
         response_model=schemas.DriveAnswer,
         tags=["routes"],
         openapi_extra={"parameters": [schemas.COORDINATES, *schemas.DRIVING]},

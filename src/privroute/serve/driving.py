@@ -117,9 +117,7 @@ class Driving:
             "routes": routes,
         }
 
-    def _chosen(
-        self, question: DriveQuestion, ends: list[Place]
-    ) -> list[tuple[NDArray[np.int32], float | None]]:
+    def _chosen(self, question: DriveQuestion, ends: list[Place]) -> list[tuple[NDArray[np.int32], float | None]]:
         """Links and probabilities of the policy's routes; no links within one zone."""
         origin, destination = (end.zone for end in ends)
         if origin == destination:
@@ -159,4 +157,9 @@ class Driving:
             place = {"location": [street.x, street.y], "distance": round(street.metres, 1)}
             return {"zone": label, **place, "name": self._writer.name(street.link)}
         points = network.coordinates
-        return {"zone": label, "location": None if points is None else points[end.zone].tolist(), "distance": None, "name": ""}
+        return {
+            "zone": label,
+            "location": None if points is None else points[end.zone].tolist(),
+            "distance": None,
+            "name": "",
+        }

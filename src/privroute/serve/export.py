@@ -305,7 +305,10 @@ def _write_gmns_tables(
             [position, row.origin, row.destination, row.route, row.probability, row.volume_per_h]
             + [row.free_flow_min if row.expected_min is None else row.expected_min, row.length_km]
             + [_joined([network.node_labels[node] for node in row.nodes])]
-            + [_joined([network.link_labels[link] for link in row.links]), _wkt(lines.line(row.links)) if lines else None]
+            + [
+                _joined([network.link_labels[link] for link in row.links]),
+                _wkt(lines.line(row.links)) if lines else None,
+            ]
         )
 
 

@@ -32,7 +32,7 @@ def write_geopackage(
     links : lines and columns by name; routes : a line and its values for each
     """
     try:
-        import pyogrio  # noqa: F401, PLC0415 - optional packages
+        import pyogrio  # noqa: PLC0415 - optional packages
         import pyogrio.raw  # noqa: PLC0415
         import shapely  # noqa: PLC0415
     except ImportError as problem:
@@ -83,7 +83,9 @@ def _area(shapely: Any, rings: list[NDArray[np.float64]]) -> Any:
 def _lines(shapely: Any, lines: list[list[list[float]]]) -> Any:
     count = [len(line) for line in lines]
     points = np.array([point for line in lines for point in line], dtype=float).reshape(-1, 2)
-    return shapely.linestrings(points, indices=np.repeat(np.arange(len(lines)), count)) if lines else np.empty(0, object)
+    return (
+        shapely.linestrings(points, indices=np.repeat(np.arange(len(lines)), count)) if lines else np.empty(0, object)
+    )
 
 
 def _column(values: list[Any]) -> Any:

@@ -33,9 +33,7 @@ class Guard:
     images_from : the only other server from which the page may load images: that of a basemap
     """
 
-    def __init__(
-        self, app: ASGIApp, hosts: frozenset[str] | None = None, *, images_from: str | None = None
-    ) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str] | None = None, *, images_from: str | None = None) -> None:
         self._app = app
         self._hosts = hosts
         policy = _POLICY if images_from is None else _POLICY.replace("img-src 'self'", f"img-src 'self' {images_from}")

@@ -19,8 +19,9 @@ _LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Basemap:
-    """Pictures of a public map below the network. Off unless an operator asks for it: the visitor's browser then
-    requests them from that server, which sees who looks at which part of the map.
+    """Pictures of a public map below the network, off unless an operator asks for them.
+
+    The visitor's browser requests them from that server, which sees who looks at which part of the map.
 
     tiles : address with {z}, {x} and {y}, https, such as https://tiles.example.org/{z}/{x}/{y}.png
     credit : whom the map is by, shown on it

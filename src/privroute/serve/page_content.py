@@ -135,7 +135,6 @@ class Picture:
         pair = int(np.argmin(policy.likeliest()))
         return [policy.network.end_labels[ends[pair]] for ends in (policy.pairs.origin, policy.pairs.destination)]
 
-
     def example_places(self) -> str | None:
         """Coordinates of that pair, as clients of OSRM write them; None where the release has no degrees."""
         network = self.release.network

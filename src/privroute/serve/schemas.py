@@ -89,8 +89,8 @@ class Leg(BaseModel):
     weight: float | None
     summary: str = Field(description="Names of the streets along which most is driven.")
     steps: list[dict[str, Any]] = Field(
-        description="With `steps=true`: street by street, with name, geometry and manoeuvre; `part` is access (from the "
-        "place to the policy's route), route or egress."
+        description="With `steps=true`: street by street, with name, geometry and manoeuvre; `part` is access (from "
+        "the place to the policy's route), route or egress."
     )
 
 
@@ -191,7 +191,9 @@ PLACES = [
     _parameter("destination", "Label of a zone, or longitude,latitude.", required=True, type="string"),
 ]
 COORDINATES = {
-    **_parameter("coordinates", "longitude,latitude;longitude,latitude", required=True, type="string", pattern="^[^;/]+;[^;/]+$"),
+    **_parameter(
+        "coordinates", "longitude,latitude;longitude,latitude", required=True, type="string", pattern="^[^;/]+;[^;/]+$"
+    ),
     "in": "path",
 }
 MOST_ALTERNATIVES = 20

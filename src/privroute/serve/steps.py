@@ -69,7 +69,9 @@ class DriveWriter:
             "weight_name": weight_name,
             "geometry": self._geometry(line, geometries),
             "legs": [leg],
-            "links": [self._navigator.network.link_labels[piece.link] for piece in drive.pieces if piece.part == "route"],
+            "links": [
+                self._navigator.network.link_labels[piece.link] for piece in drive.pieces if piece.part == "route"
+            ],
         }
 
     def line(self, pieces: tuple[Piece, ...] | list[Piece]) -> list[list[float]] | None:
@@ -120,7 +122,9 @@ class DriveWriter:
             kind = "depart" if not position else "turn" if named != old else "continue"
             steps.append(self._step(group, line, kind, before, geometries))
         if steps and lines[-1]:
-            steps.append(self._step([], [lines[-1][-1]] * 2, "arrive", lines[-1], geometries) | {"name": steps[-1]["name"]})
+            steps.append(
+                self._step([], [lines[-1][-1]] * 2, "arrive", lines[-1], geometries) | {"name": steps[-1]["name"]}
+            )
         return steps
 
     def _step(
@@ -150,7 +154,9 @@ def _cut(line: NDArray[np.float64], begin: float, end: float) -> list[list[float
     if begin <= 0 and end >= 1:
         whole: list[list[float]] = line.tolist()
         return whole
-    step = point_km(line[:-1], line[1:]) if np.all(np.abs(line) <= (180.0, 90.0)) else np.hypot(*np.diff(line, axis=0).T)
+    step = (
+        point_km(line[:-1], line[1:]) if np.all(np.abs(line) <= (180.0, 90.0)) else np.hypot(*np.diff(line, axis=0).T)
+    )
     at = np.concatenate([[0.0], np.cumsum(step)])
     if at[-1] <= 0:
         return [line[0].tolist()]

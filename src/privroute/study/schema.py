@@ -237,7 +237,8 @@ KEYS: dict[str, Key] = {
             "network",
             "source",
             PATH,
-            "OpenStreetMap extract, OSMnx graph (.graphml, .gpkg), GMNS folder, TNTP net file, or sioux-falls (built in).",
+            "OpenStreetMap extract, OSMnx graph (.graphml, .gpkg), GMNS folder, TNTP net file, or sioux-falls "
+            "(built in).",
             ("network", "source"),
             flag="--network",
             example="city_net.tntp",
@@ -426,8 +427,8 @@ KEYS: dict[str, Key] = {
             "trips",
             "max_zone_distance_km",
             NUMBER,
-            "Drop trips whose coordinates are in no zone and farther than this from every zone. Default: 0 for polygons, "
-            "the width of a grid's cells, 1 for zones without areas.",
+            "Drop trips whose coordinates are in no zone and farther than this from every zone. Default: 0 for "
+            "polygons, the width of a grid's cells, 1 for zones without areas.",
         ),
     )
 }

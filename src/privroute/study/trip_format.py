@@ -19,7 +19,7 @@ class TripFormat:
     """Public: names of columns and formats, never what is in them.
 
     departure, user : columns of the departure time and of the user's id
-    origin, destination : a column of the zone's label, or the columns of (longitude, latitude): the zone that has the place
+    origin, destination : a column of the zone's label, or the columns of (longitude, latitude)
     time_format : of texts, in the letters of strptime; epoch_unit : of numbers, counted from 1970 in UTC
     max_zone_distance_km : coordinates that are in no zone and farther than this from every zone belong to no zone;
         None: 0 for polygons, the width of a grid's cells, 1 km for zones without areas
