@@ -64,7 +64,8 @@ def drives(release: pr.Release, places: list[tuple[float, float]]) -> dict[str, 
     index = Places(release.network)
     seconds, apart, jumps, refused = [], 0.0, 0.0, 0
     for origin, destination in zip(places[::2], places[1::2], strict=False):
-        question = DriveQuestion(*(f"{x:.6f},{y:.6f}" for x, y in (origin, destination)))
+        ends = [f"{x:.6f},{y:.6f}" for x, y in (origin, destination)]
+        question = DriveQuestion(ends[0], ends[1])
         began = time.perf_counter()
         try:
             answer = driving.answer(question, "duration")
@@ -77,8 +78,8 @@ def drives(release: pr.Release, places: list[tuple[float, float]]) -> dict[str, 
             for share in (0.0, 0.5):
                 street = index.at(x + share * (u - x), y + share * (v - y), "place").street
                 apart = max(apart, street.metres if street else math.inf)
-        ends = np.array([waypoint["location"] for waypoint in answer["waypoints"]])
-        jumps = max(jumps, float(point_km(ends, line[[0, -1]]).max()) * 1000)
+        given = np.array([waypoint["location"] for waypoint in answer["waypoints"]])
+        jumps = max(jumps, float(point_km(given, line[[0, -1]]).max()) * 1000)
     return {
         "drives": len(seconds),
         "refused": refused,
@@ -121,7 +122,8 @@ def learned(
     distance: float | None = None,
 ) -> dict[str, Any]:
     """Read, learn, save, load, and drive."""
-    began, rows = time.perf_counter(), []
+    began = time.perf_counter()
+    rows: list[Any] = []
     ends: dict[str, Any] = {"origin": ("olon", "olat"), "destination": ("dlon", "dlat")}
     history = pr.read_trips(
         trips,

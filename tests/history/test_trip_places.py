@@ -29,7 +29,7 @@ def trips(folder: Path, origins: list[tuple[float | None, float | None]]) -> Pat
 
 
 def test_each_reason_is_counted_by_itself(tmp_path: Path) -> None:
-    places = [
+    places: list[tuple[float | None, float | None]] = [
         (13.40, 52.47),  # in zone 1
         (13.43, 52.575),  # in the hole of the third area: in no zone
         (None, 52.47),
@@ -65,7 +65,7 @@ def test_a_grid_reaches_as_far_as_its_cells() -> None:
 
 
 def test_trips_that_name_zones_use_the_ids_of_the_polygons(tmp_path: Path) -> None:
-    named = replace(AREAS, zone_labels=["north", 7, "1"])
+    named = replace(AREAS, zone_labels=("north", 7, "1"))
     path = write_parquet(
         tmp_path / "t.parquet",
         departure=["2026-03-27 07:30:00"] * 3,

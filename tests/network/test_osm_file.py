@@ -66,6 +66,7 @@ def test_streets_keep_bends_names_classes_lanes_and_way_ids(city: City, network:
     assert {float(network.streets.lanes[link]) for link in links} == {2.0}  # four of both directions
     assert {len(network.streets.line(link)) for link in links} == {5}
     assert all(int(network.streets.osm_way_id[link]) in city.ways for link in links)
+    assert network.length_km is not None
     assert np.allclose(network.length_km, line_km(network.streets.points, network.streets.start), atol=2e-4)
 
 

@@ -140,7 +140,7 @@ def connect_zones(
 def without_zones(network: Network) -> Network:
     """The network of streets alone: without the zones and connectors that it may already have."""
     if network.streets is None or CONNECTOR not in network.streets.road_class:
-        return replace(network, zones=np.arange(network.nodes), zone_labels=None, areas=None)
+        return replace(network, zones=np.arange(network.nodes, dtype=np.int32), zone_labels=None, areas=None)
     street = np.array([kind != CONNECTOR for kind in network.streets.road_class])
     links = np.flatnonzero(street)
     kept = np.ones(network.nodes, dtype=bool)

@@ -100,7 +100,7 @@ def _street(streets: Streets | None, link: int) -> tuple[float, list[object]]:
     if streets is None:
         return 1.0, []
     way = int(streets.osm_way_id[link])
-    cells = [streets.name[link], streets.road_class[link], way or "", line_text(streets.line(link))]
+    cells: list[object] = [streets.name[link], streets.road_class[link], way or "", line_text(streets.line(link))]
     return float(streets.lanes[link]), cells
 
 

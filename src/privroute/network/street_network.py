@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from privroute.network.curves import LatencyKind
     from privroute.network.labels import Label
-    from privroute.network.latency import LatencyKind
     from privroute.network.read_notes import ReadNotes
     from privroute.network.road_classes import RoadClass
 

@@ -210,7 +210,8 @@ def _rings(shape: object) -> Iterator[NDArray[np.float64]]:
     """The rings of a Polygon or MultiPolygon; nothing for anything else."""
     if not isinstance(shape, dict):
         return
-    parts = {"Polygon": [shape.get("coordinates")], "MultiPolygon": shape.get("coordinates")}.get(shape.get("type", ""))
+    kind, given = shape.get("type"), shape.get("coordinates")
+    parts: Any = [given] if kind == "Polygon" else given if kind == "MultiPolygon" else []
     found = []
     try:
         for part in parts or []:

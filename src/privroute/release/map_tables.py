@@ -100,7 +100,7 @@ def with_map(network: Network, streets: pa.Table | None, zones: pa.Table | None)
     if zones is not None:
         if len(zones) != network.zones.size:
             raise ReleaseError(f"zones.parquet has {len(zones):,} rows where there are {network.zones.size:,} zones")
-        labels = [as_label(text) for text in zones["zone_id"].to_pylist()]
+        labels = tuple(as_label(text) for text in zones["zone_id"].to_pylist())
         network = replace(network, zone_labels=labels, areas=_areas(zones))
     return network
 

@@ -70,7 +70,8 @@ def create_app(
     if release.network.has_longitude_latitude:
         _add_osrm(app, service)
     _add_page(app, service)
-    _complete(app.openapi(), *map(str, service.picture.example_labels()), service.picture.example_places())
+    origin, destination = map(str, service.picture.example_labels())
+    _complete(app.openapi(), origin, destination, service.picture.example_places())
     basemap = service.options.basemap
     return Guard(app, hosts, images_from=None if basemap is None else basemap.origin)
 
@@ -171,7 +172,7 @@ def _add_osrm(app: FastAPI, service: Service) -> None:
         places = request.path_params["coordinates"].split(";")
         if len(places) != len(("origin", "destination")):
             raise PolicyError("the coordinates are not two places like 13.38,52.51;13.42,52.53")
-        return _fresh(service.drive(drive_question(*places, request.query_params)))
+        return _fresh(service.drive(drive_question(places[0], places[1], request.query_params)))
 
 
 def _add_page(app: FastAPI, service: Service) -> None:

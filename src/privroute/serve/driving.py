@@ -104,7 +104,9 @@ class Driving:
     def answer(self, question: DriveQuestion, weight_name: str) -> dict[str, Any]:
         """Waypoints and routes."""
         ends = [self._places.find(question.origin, "origin"), self._places.find(question.destination, "destination")]
-        drives = [self._navigator.drive(*ends, links, chance) for links, chance in self._chosen(question, ends)]
+        drives = [
+            self._navigator.drive(ends[0], ends[1], links, chance) for links, chance in self._chosen(question, ends)
+        ]
         routes = [
             self._writer.route(drive, geometries=question.geometries, steps=question.steps, weight_name=weight_name)
             for drive in drives

@@ -121,7 +121,7 @@ class Navigator:
 
     def _leaving(self, place: OnStreet) -> list[tuple[int, float, Piece | None]]:
         """Nodes at which a vehicle arrives that leaves a place on a street, with the seconds to them."""
-        found = []
+        found: list[tuple[int, float, Piece | None]] = []
         for link, share in self._both(place):
             piece = Piece(link, share, 1.0, "access")
             found.append((int(self.network.head[link]), float(self.times.duration_s[link]) * (1 - share), piece))
@@ -129,7 +129,7 @@ class Navigator:
 
     def _reaching(self, place: OnStreet) -> list[tuple[int, float, Piece | None]]:
         """Nodes from which a vehicle reaches a place on a street, with the seconds from them."""
-        found = []
+        found: list[tuple[int, float, Piece | None]] = []
         for link, share in self._both(place):
             piece = Piece(link, 0.0, share, "egress")
             found.append((int(self.network.tail[link]), float(self.times.duration_s[link]) * share, piece))

@@ -75,8 +75,8 @@ class Source:
                 raise InputError(f"{named(name)} needs {' or '.join(named(other) for other in needed)}; omit it")
         network, demand = self._roads(counted, keep_islands=keep_islands, service=service)
         if self.zones is not None:
-            options = {"zone_id": self.zone_id, "connectors": self.connectors, "notes": counted}
-            return with_zones(network, self.zones, **options), None
+            zoned = with_zones(network, self.zones, zone_id=self.zone_id, connectors=self.connectors, notes=counted)
+            return zoned, None
         if self.grid_km is not None:
             return with_grid(network, self.grid_km, connectors=self.connectors, notes=counted), None
         return network, demand
