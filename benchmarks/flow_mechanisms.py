@@ -1,24 +1,27 @@
 """The rows of `sgd` and `minimiser` for suboptimality.py: what they are given, fixed before any day is looked at.
 
 Public are the network and a model demand: the published one times independent lognormal factors (sd 0.5), as wrong as
-a model may be. `minimiser` gets the alpha that does best when that model's own simulated days are the data, of a list
-that doubles; the ceiling is 8, since the model's optimum reaches 8.6 times the free-flow time on its worst link. `sgd`
-gets the same alpha, certified and with the constants of the paper's experiments (C = beta, from the model), from
-free-flow paths.
+a model may be. `minimiser` and `sgd` get the options that do best on days simulated around that model
+(privroute.evaluate.tuning). Beside them Algorithm 1 in the paper's case, every link, one step for each day,
+with certified constants and with those of the paper's experiments (C = beta, from the model), with alpha 400 in hourly
+units. All start from free-flow paths.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import privroute as pr
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.evaluate.suboptimality import Baseline
+from privroute.evaluate.tuning import Tuned, tune
 from privroute.experiments.repeated_draws import RepeatedDraws
 from privroute.mechanism.learn import learn_with_noise
+from privroute.study.mechanisms import public_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +30,10 @@ if TYPE_CHECKING:
 
 
 LEVELS = ((0.1, 0.1), (1.0, 1e-6), (0.1, 1e-6))
-ALPHAS = tuple(hourly / 60 for hourly in (100, 200, 400, 800, 1600, 3200))  # hourly units, as in the paper
+PAPERS_ALPHA = 400 / 60
+TUNING_DRAWS = 2
+UNTUNED_SHARE = 1.6e-5  # alpha over the vehicle-minutes per minute of the model's optimum
+MANY_PAIRS = 100_000
 PRIOR_SD = 0.5
 PERIOD_MIN = 60
 
@@ -52,49 +58,38 @@ def key_of(name: str, epsilon: float, delta: float) -> str:
     return f"{name}_{epsilon:g}_{delta:g}".replace("e-0", "e-")
 
 
-def chosen_alphas(network: pr.Network, model: pr.Demand, days: int) -> dict[tuple[float, float], float]:
-    """For each level the alpha with the best policy on simulated days of the model: public data only."""
-    history = pr.simulate_days(model, days=days, period_min=PERIOD_MIN, seed=2)
-    baseline = Baseline.of(network, model)
-    found: dict[tuple[float, float], tuple[float, float]] = {}
-    for alpha in ALPHAS:
-        for level, percent in levels_of(network, history, baseline, pr.Minimiser(alpha=alpha), range(3)).items():
-            found[level] = min(found.get(level, (np.inf, 0.0)), (percent, alpha))
-    return {level: alpha for level, (_, alpha) in found.items()}
-
-
-def levels_of(
-    network: pr.Network, history: pr.DemandHistory, baseline: Baseline, options: pr.Minimiser, seeds: range
-) -> dict[tuple[float, float], float]:
-    """Median percent at each level; the optimum itself is solved once, since only the noise differs."""
-    prepared = RepeatedDraws(network, history, options, pr.Guarantee(*LEVELS[0]))
-    rows = {}
-    for level in LEVELS:
-        policies = (prepared.policy(pr.Guarantee(*level), seed) for seed in seeds)
-        rows[level] = float(np.median([baseline.percent(policy) for policy in policies]))
-    return rows
+def chosen_options(network: pr.Network, model: pr.Demand, days: int, draws: int) -> dict[str, list[Tuned]]:
+    """For each mechanism and level the options that do best on days simulated around the model: public data only."""
+    guarantees = [pr.Guarantee(*level) for level in LEVELS]
+    return {
+        name: tune(network, model, guarantees, name, days=days, period_min=PERIOD_MIN, draws=draws)
+        for name in ("minimiser", "sgd")
+    }
 
 
 def measure(
     scenario: pr.Scenario, history: pr.DemandHistory, draws: int, tell: Callable[[str], None]
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Suboptimality of each mechanism and level, the same before the noise, and the price of privacy, percent."""
     network = scenario.network
     model = model_of(scenario.demand)
     baseline = Baseline.of(network, history.mean)
-    row = {"no_data_optimum_of_public_demand": baseline.percent(pr.solve_optimum(network, model).policy)}
+    row: dict[str, Any] = {
+        "no_data_optimum_of_public_demand": baseline.percent(pr.solve_optimum(network, model).policy)
+    }
     tell(f"without data, optimum of the public demand: {row['no_data_optimum_of_public_demand']:.2e} %")
-    for level, alpha in chosen_alphas(network, model, history.days).items():
-        options: dict[str, pr.Minimiser | pr.Sgd] = {
-            "minimiser": pr.Minimiser(alpha=alpha),
-            "sgd": pr.Sgd(public_demand=model, alpha=alpha),
-            "sgd_paper": pr.Sgd(public_demand=model, alpha=alpha, constants="paper"),
-        }
+    tuned = chosen_options(network, model, history.days, TUNING_DRAWS)
+    for number, level in enumerate(LEVELS):
+        alpha = PAPERS_ALPHA
+        options: dict[str, pr.Minimiser | pr.Sgd] = {name: found[number].best.options for name, found in tuned.items()}
+        options["sgd_papers_case"] = pr.Sgd.papers_case(public_demand=model, alpha=alpha)
+        options["sgd_paper"] = pr.Sgd(public_demand=model, alpha=alpha, constants="paper")
         for name, chosen in options.items():
             key = key_of(name, *level)
             before = baseline.percent(
                 learn_with_noise(network, history, pr.Guarantee(*level), without_tilt(chosen), ExactNoise()).policy
             )
+            began = time.perf_counter()
             releases = [
                 learn_with_noise(network, history, pr.Guarantee(*level), chosen, SeededNoise(seed))
                 for seed in range(draws)
@@ -104,13 +99,39 @@ def measure(
                 key: after,
                 f"{key}_before_noise": before,
                 f"{key}_price_of_privacy": 100.0 * ((100.0 + after) / (100.0 + before) - 1.0),
-                f"{key}_alpha": alpha,
+                f"{key}_seconds": (time.perf_counter() - began) / draws,
+                f"{key}_options": {name: value for name, value in public_options(chosen).items() if value is not None},
                 f"{key}_noise_scale": float(releases[0].certificate.noise_scale or 0.0),
             }
             tell(
                 f"{key}: {after:.3g} % (before the noise {before:.3g} %, price of privacy "
-                f"{row[f'{key}_price_of_privacy']:.3g} %, alpha {alpha * 60:g} in hourly units)"
+                f"{row[f'{key}_price_of_privacy']:.3g} %, {row[f'{key}_seconds']:.1f} s)"
             )
+    return row
+
+
+def measure_untuned(
+    scenario: pr.Scenario, history: pr.DemandHistory, draws: int, tell: Callable[[str], None], *, steps_per_day: int
+) -> dict[str, float]:
+    """The same with the options that were chosen on Sioux Falls, alpha in proportion to the model's optimum."""
+    network, model = scenario.network, model_of(scenario.demand)
+    baseline = Baseline.of(network, history.mean)
+    row = {"no_data_optimum_of_public_demand": baseline.percent(pr.solve_optimum(network, model).policy)}
+    tell(f"without data, optimum of the public demand: {row['no_data_optimum_of_public_demand']:.2e} %")
+    alpha = UNTUNED_SHARE * Baseline.of(network, model).minutes
+    detour = 1.1 if len(model.pairs) > MANY_PAIRS else 1.3
+    usual: dict[str, Any] = {"public_demand": model, "alpha": alpha, "power": 0.0, "tilt": 10.0, "detour": detour}
+    mechanisms: dict[str, pr.Minimiser | pr.Sgd] = {"sgd": pr.Sgd(**usual, steps_per_day=steps_per_day, cap_factor=2.0)}
+    if len(model.pairs) <= MANY_PAIRS:
+        mechanisms["minimiser"] = pr.Minimiser(**usual)
+    for name, chosen in mechanisms.items():
+        began = time.perf_counter()
+        prepared = RepeatedDraws(network, history, chosen, pr.Guarantee(*LEVELS[0]))
+        row[f"{name}_query_seconds"] = time.perf_counter() - began
+        for level in LEVELS:
+            policies = (prepared.policy(pr.Guarantee(*level), seed) for seed in range(draws))
+            row[key_of(name, *level)] = float(np.median([baseline.percent(policy) for policy in policies]))
+            tell(f"{key_of(name, *level)}: {row[key_of(name, *level)]:.3g} %")
     return row
 
 

@@ -56,9 +56,10 @@ class Phases:
         """Measure one phase; more figures can be added to what is yielded."""
         forget_peak()
         row: dict[str, float] = {}
-        begin = time.perf_counter()
+        begin, busy = time.perf_counter(), time.process_time()
         yield row
         row["seconds"] = time.perf_counter() - begin
+        row["cpu_seconds"] = time.process_time() - busy  # of all threads; what the phase costs on an idle machine
         row["peak_memory_mb"] = peak_mb()
         self.found[name] = row
         say(self.quiet, f"{name}: {', '.join(f'{what} {value:,.2f}' for what, value in row.items())}")
@@ -128,14 +129,15 @@ def write_trips(path: Path, demand: pr.Demand, network: pr.Network) -> int:
 
 def learned(phases: Phases, name: str, network: pr.Network, history: pr.DemandHistory, gap: float) -> pr.Release:
     """Learn, with the seconds of each phase that its progress names."""
-    last = ["", time.perf_counter()]
+    now_in, since = "", time.perf_counter()
     spent: dict[str, float] = {}
 
     def note(phase: str, _share: float) -> None:
+        nonlocal now_in, since
         now = time.perf_counter()
-        if last[0]:
-            spent[str(last[0])] = spent.get(str(last[0]), 0.0) + now - float(last[1])
-        last[:] = [phase.partition(",")[0], now]
+        if now_in:
+            spent[now_in] = spent.get(now_in, 0.0) + now - since
+        now_in, since = phase.partition(",")[0], now
 
     with phases(name) as row:
         release = pr.learn(network, history, GUARANTEE, pr.Counts(gap=gap), progress=note)

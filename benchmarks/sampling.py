@@ -19,6 +19,7 @@ def main() -> None:
     options = arguments(__doc__).parse_args()
     scenario = load("ChicagoSketch")
     policy = pr.solve_optimum(scenario.network, scenario.demand, gap=1e-6).policy
+    paths = policy.as_paths()
     weights = scenario.demand.rate_per_min / scenario.demand.total_per_min
     draws = DRAWS // 8 if options.quick else DRAWS
     wanted = np.random.default_rng(1).choice(len(policy.pairs), size=draws, p=weights)
@@ -29,17 +30,17 @@ def main() -> None:
         ids = policy.sample_paths(wanted, seed=turn)
         ids_s.append(time.perf_counter() - start)
         start = time.perf_counter()
-        policy.path_links(policy.sample_paths(wanted, seed=turn))
+        policy.sample_links(wanted, seed=turn)
         links_s.append(time.perf_counter() - start)
         start = time.perf_counter()
         for pair in wanted[:PEER_DRAWS]:
-            first, last = policy.pair_start[pair], policy.pair_start[pair + 1]
-            generator.choice(last - first, p=policy.probability[first:last])
+            first, last = paths.pair_start[pair], paths.pair_start[pair + 1]
+            generator.choice(last - first, p=paths.probability[first:last])
         peer_s.append(time.perf_counter() - start)
     expected = np.bincount(wanted, minlength=len(policy.pairs))
-    drawn = np.bincount(ids, minlength=policy.probability.size)
-    mean = policy.probability * np.repeat(expected, np.diff(policy.pair_start))
-    spread = mean * (1 - policy.probability)
+    drawn = np.bincount(ids, minlength=paths.probability.size)
+    mean = paths.probability * np.repeat(expected, np.diff(paths.pair_start))
+    spread = mean * (1 - paths.probability)
     many = spread > 20  # noqa: PLR2004 - enough draws for a normal approximation
     result = {
         "draws": draws,

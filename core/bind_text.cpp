@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "bush_arrays.hpp"
+#include "bush_walks.hpp"
 #include "parallel.hpp"
 #include "route_text.hpp"
 
@@ -40,18 +43,47 @@ public:
             throw std::invalid_argument("the arrays of a writer differ in length");
     }
 
+    // The object of one pair of a policy by origin, with `opening` in the place of its brace: what a single question is
+    // answered with, in one step.
+    nb::bytes write_pair(const BushArrays& bushes, std::size_t pair, std::size_t limit, const nb::bytes& opening) const {
+        const BushesView policy = bushes.view();
+        if (pair >= policy.pairs() || policy.head.size() != tail_.size())
+            throw std::invalid_argument("the pair is not one of the policy, or the policy has another network");
+        std::string out(opening.c_str(), opening.size());
+        JsonText text(out);
+        const RouteWriter writer = view();
+        BushTable table(policy);
+        table.use(static_cast<std::size_t>(policy.bush_of_pair[pair]));
+        BestWalks walks(table);
+        std::vector<Link> path;
+        double listed = 0.0;
+        bool first = true;
+        text.add("\"routes\":[");
+        for_each_best(table, walks, policy.destination[pair], limit, path,
+                      [&](double probability, std::uint64_t, std::span<const Link> links) {
+                          if (!first) text.add(",");
+                          first = false;
+                          writer.route(out, probability, links);
+                          listed += probability;
+                      });
+        text.add("]");
+        remaining(text, listed);
+        text.add("}");
+        return nb::bytes(out.data(), out.size());
+    }
+
     // Objects of the pairs, separated by commas, in pieces that belong one after the other.
     std::vector<Owned<std::uint8_t>> write(const Array<std::int64_t>& first, const Array<std::int64_t>& start,
                                            const Array<Link>& links, const Array<double>& probability,
                                            bool with_remaining, int threads) const {
         constexpr std::size_t pairs_at_once = 2048;
         const std::size_t pairs = first.size() - 1;
-        std::vector<std::vector<char>> pieces((pairs + pairs_at_once - 1) / pairs_at_once);
+        std::vector<std::string> pieces((pairs + pairs_at_once - 1) / pairs_at_once);
         {
             nb::gil_scoped_release unlocked;
             const RouteWriter writer = view();
             parallel_for(pieces.size(), threads, [&](std::size_t, std::size_t piece) {
-                std::vector<char>& out = pieces[piece];
+                std::string& out = pieces[piece];
                 JsonText text(out);
                 const std::size_t end = std::min(pairs, (piece + 1) * pairs_at_once);
                 for (std::size_t pair = piece * pairs_at_once; pair < end; ++pair) {
@@ -65,26 +97,27 @@ public:
                         listed += probability.data()[route];
                     }
                     text.add("]");
-                    if (with_remaining) {
-                        // what is left of 1 below this is rounding
-                        const double left = 1.0 - listed;
-                        text.add(",\"remaining_probability\":");
-                        text.number(left > 1e-12 ? left : 0.0);
-                    }
+                    if (with_remaining) remaining(text, listed);
                     text.add(pair + 1 < pairs ? "}," : "}");
                 }
             });
         }
         std::vector<Owned<std::uint8_t>> given;
-        for (std::vector<char>& piece : pieces) {
-            auto* kept = new std::vector<char>(std::move(piece));
-            nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<char>*>(p); });
+        for (std::string& piece : pieces) {
+            auto* kept = new std::string(std::move(piece));
+            nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::string*>(p); });
             given.emplace_back(Owned<std::uint8_t>(kept->data(), {kept->size()}, owner));
         }
         return given;
     }
 
 private:
+    static void remaining(JsonText& text, double listed) {
+        const double left = 1.0 - listed;
+        text.add(",\"remaining_probability\":");
+        text.number(left > 1e-12 ? left : 0.0);  // below this it is rounding
+    }
+
     [[nodiscard]] RouteWriter view() const {
         using privroute::view;
         return {view(tail_),
@@ -105,7 +138,7 @@ private:
 
 // The number as JSON text, for the tests.
 nb::bytes json_number(double value, bool tenths) {
-    std::vector<char> out;
+    std::string out;
     JsonText text(out);
     if (tenths) text.tenths(value);
     else text.number(value);
@@ -120,6 +153,7 @@ void bind_text(nb::module_& module) {
                       Array<double>, Array<double>, Array<double>, Array<double>>(),
              nb::kw_only(), "tail"_a, "head"_a, "node_start"_a, "node_text"_a, "link_start"_a, "link_text"_a,
              "duration"_a, "free_flow"_a, "length"_a, "weight"_a)
+        .def("write_pair", &WriterArrays::write_pair, "bushes"_a, "pair"_a, "limit"_a, "opening"_a)
         .def("write", &WriterArrays::write, "first"_a, "start"_a, "links"_a, "probability"_a, nb::kw_only(),
              "with_remaining"_a, "threads"_a);
     module.def("json_number", &json_number, "value"_a, "tenths"_a);

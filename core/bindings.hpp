@@ -10,6 +10,7 @@ void bind_places(nanobind::module_& module);
 void bind_bushes(nanobind::module_& module);
 void bind_policy(nanobind::module_& module);
 void bind_projection(nanobind::module_& module);
+void bind_routes(nanobind::module_& module);
 void bind_text(nanobind::module_& module);
 void bind_trips(nanobind::module_& module);
 

@@ -178,7 +178,8 @@ struct Routes {
     std::vector<double> probability;
 };
 
-// A walk for every entry of `pairs`, with the choices that chooser(entry) makes, twice the same.
+// A walk for every entry of `pairs`, with the choices that chooser(entry) makes, twice the same. Walks are written bush
+// after bush, and then put into the order of the entries.
 template <typename Chooser>
 Routes walks(const BushesView& policy, std::span<const std::int64_t> pairs, Chooser&& chooser) {
     const ByBush grouped(pairs.size(), policy.bushes(), [&](std::size_t i) {
@@ -186,26 +187,40 @@ Routes walks(const BushesView& policy, std::span<const std::int64_t> pairs, Choo
     });
     BushTable table(policy);
     Routes routes{std::vector<std::int64_t>(pairs.size() + 1, 0), {}, std::vector<double>(pairs.size())};
-    const auto destination = [&](std::int32_t entry) {
-        return policy.destination[static_cast<std::size_t>(pairs[static_cast<std::size_t>(entry)])];
-    };
-    const auto for_each_bush = [&](auto&& visit) {
-        for (std::size_t b = 0; b < policy.bushes(); ++b) {
-            if (grouped.of(b).empty()) continue;
-            table.use(b);
-            for (const std::int32_t entry : grouped.of(b)) visit(static_cast<std::size_t>(entry), destination(entry));
+    std::vector<std::vector<Link>> written(policy.bushes());
+    for (std::size_t b = 0; b < policy.bushes(); ++b) {
+        const std::span<const std::int32_t> entries = grouped.of(b);
+        if (entries.empty()) continue;
+        table.use(b);
+        std::size_t links = 0;
+        for (const std::int32_t entry : entries) {
+            const auto i = static_cast<std::size_t>(entry);
+            auto choose = chooser(i);
+            const std::size_t length = table.length(policy.destination[static_cast<std::size_t>(pairs[i])], choose);
+            routes.start[i + 1] = static_cast<std::int64_t>(length);
+            routes.probability[i] = choose.probability;
+            links += length;
         }
-    };
-    for_each_bush([&](std::size_t entry, Node to) {
-        auto choose = chooser(entry);
-        routes.start[entry + 1] = static_cast<std::int64_t>(table.length(to, choose));
-        routes.probability[entry] = choose.probability;
-    });
+        written[b].resize(links);
+        Link* end = written[b].data();
+        for (const std::int32_t entry : entries) {
+            const auto i = static_cast<std::size_t>(entry);
+            end += routes.start[i + 1];
+            table.write(policy.destination[static_cast<std::size_t>(pairs[i])], end, chooser(i));
+        }
+    }
     for (std::size_t i = 0; i < pairs.size(); ++i) routes.start[i + 1] += routes.start[i];
     routes.links.resize(static_cast<std::size_t>(routes.start.back()));
-    for_each_bush([&](std::size_t entry, Node to) {
-        table.write(to, routes.links.data() + routes.start[entry + 1], chooser(entry));
-    });
+    for (std::size_t b = 0; b < policy.bushes(); ++b) {
+        auto from = written[b].begin();
+        for (const std::int32_t entry : grouped.of(b)) {
+            const auto i = static_cast<std::size_t>(entry);
+            const auto length = routes.start[i + 1] - routes.start[i];
+            std::copy_n(from, length, routes.links.begin() + routes.start[i]);
+            from += length;
+        }
+        written[b] = {};
+    }
     return routes;
 }
 
@@ -303,6 +318,27 @@ private:
     std::vector<std::int32_t> choices_;
 };
 
+// Calls visit(probability, number, links in driving order) for at most `limit` routes to the node, the most probable
+// first. The links are gone after the call.
+template <typename Visit>
+void for_each_best(const BushTable& table, BestWalks& walks, Node to, std::size_t limit, std::vector<Link>& links,
+                   Visit&& visit) {
+    walks.run(to, limit, [&](double probability, std::span<const std::int32_t> choices) {
+        std::size_t depth = 0;
+        std::uint64_t number = 0;
+        const auto choose = [&](std::span<const BushTable::Choice> at) {
+            const auto chosen = static_cast<std::size_t>(choices[depth++]);
+            number += at[chosen].before;
+            return chosen;
+        };
+        links.resize(table.length(to, choose));
+        const std::uint64_t found = number;
+        depth = 0;
+        table.write(to, links.data() + links.size(), choose);
+        visit(probability, found, std::span<const Link>(links));
+    });
+}
+
 // At most `limit` routes for every entry of `pairs`, the most probable first: those of entry i are routes
 // first[i] .. first[i + 1].
 struct RoutesOfPairs {
@@ -335,26 +371,18 @@ inline RoutesOfPairs best_routes(const BushesView& policy, std::span<const std::
         BushTable& table = tables[worker];
         table.use(wanted[item]);
         BestWalks walks(table);
+        std::vector<Link> path;
         Chunk& chunk = chunks[item];
         for (const std::int32_t entry : grouped.of(wanted[item])) {
             const Node to = policy.destination[static_cast<std::size_t>(pairs[static_cast<std::size_t>(entry)])];
             const std::size_t first = chunk.probability.size();
-            walks.run(to, limit, [&](double probability, std::span<const std::int32_t> choices) {
-                std::size_t depth = 0;
-                std::uint64_t number = 0;
-                const auto choose = [&](std::span<const BushTable::Choice> at) {
-                    const auto chosen = static_cast<std::size_t>(choices[depth++]);
-                    number += at[chosen].before;
-                    return chosen;
-                };
-                const std::size_t length = table.length(to, choose);
-                chunk.number.push_back(static_cast<std::int64_t>(number));
-                depth = 0;
-                chunk.links.resize(chunk.links.size() + length);
-                table.write(to, chunk.links.data() + chunk.links.size(), choose);
-                chunk.end.push_back(static_cast<std::int64_t>(chunk.links.size()));
-                chunk.probability.push_back(probability);
-            });
+            for_each_best(table, walks, to, limit, path,
+                          [&](double probability, std::uint64_t number, std::span<const Link> links) {
+                              chunk.number.push_back(static_cast<std::int64_t>(number));
+                              chunk.links.insert(chunk.links.end(), links.begin(), links.end());
+                              chunk.end.push_back(static_cast<std::int64_t>(chunk.links.size()));
+                              chunk.probability.push_back(probability);
+                          });
             spots[static_cast<std::size_t>(entry)] = {item, first, chunk.probability.size() - first};
         }
     });

@@ -98,9 +98,10 @@ void on_threads(Queue& queue, int threads, bool (*stop)(), const Work& work) {
 // Hands all rows on to the exact solver.
 void leave(const ProjectionRows& rows, Worker& worker, std::int64_t links) {
     for (std::int64_t row = worker.take(); row >= 0; row = worker.take()) {
-        const double* const point = rows.points + row * links;
+        const std::int64_t first = rows.route_start ? rows.route_start[row] : row * links;
+        const std::int64_t last = rows.route_start ? rows.route_start[row + 1] : first + links;
         const auto fits = [&](double v) { return std::abs(v) <= rows.largest_point; };
-        const bool usable = std::all_of(point, point + links, fits);
+        const bool usable = std::all_of(rows.points + first, rows.points + last, fits);
         rows.state[row] = usable ? RowState::failed : RowState::unusable;
     }
 }

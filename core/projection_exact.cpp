@@ -24,28 +24,30 @@ DoubleDouble clip(DoubleDouble z) {
 constexpr double nearly = 1e-13;
 bool is_free(DoubleDouble z) { return -nearly <= z.high && z.high <= 1.0 + nearly; }
 
-// Flows on the links of pendants, and their potentials from those of their parents (already in `potentials`). What a
-// pendant sends and receives is fixed: 1 and 0 at the origin, 0 and 1 at the destination, elsewhere the same amount both
-// ways, which costs least at the mean of the two points. docs/proofs/projection.md, Lemma 2.
-void add_pendants(const LaneGraph& graph, std::int32_t origin, std::int32_t destination,
-                                const double* point, double* flows, double* potentials) {
+// Flows on the links of pendants, and their potentials from those of their parents. What a pendant sends and receives is
+// fixed: 1 and 0 at the origin, 0 and 1 at the destination, elsewhere the same amount both ways, which costs least at the
+// weighted mean of the two points. docs/proofs/projection.md, Lemma 2.
+void add_pendants(const LaneGraph& graph, const double* inverse, ProjectionRow& row) {
     for (std::int32_t i = 0; i < graph.pendants; ++i) {
         const Pendant& pendant = graph.pendant[i];
-        const double in = point[pendant.in], out = point[pendant.out];  // flows may be the same memory
-        const double parent = potentials[graph.tail[pendant.in]];
-        double &rise = potentials[pendant.node], &flow_in = flows[pendant.in], &flow_out = flows[pendant.out];
-        if (pendant.node == origin || pendant.node == destination) {
-            const bool sends = pendant.node == origin;
+        const double in = row.point[at(pendant.in)], out = row.point[at(pendant.out)];
+        const double of_in = inverse ? inverse[pendant.in] : 1.0, of_out = inverse ? inverse[pendant.out] : 1.0;
+        const double parent = row.potential[at(graph.tail[pendant.in])];
+        double& rise = row.potential[at(pendant.node)];
+        double &flow_in = row.flow[at(pendant.in)], &flow_out = row.flow[at(pendant.out)];
+        if (pendant.node == row.origin || pendant.node == row.destination) {
+            const bool sends = pendant.node == row.origin;
             flow_in = sends ? 0.0 : 1.0;
             flow_out = sends ? 1.0 : 0.0;
-            const double one = sends ? out - 1.0 : 1.0 - in, other = sends ? -in : out;
+            const double one = sends ? (out - 1.0) / of_out : (1.0 - in) / of_in, other = sends ? -in / of_in : out / of_out;
             rise = parent + ((one < other) == sends ? one : other);
             continue;
         }
-        const bool open = link_is_open(graph, pendant.in, origin, destination);
-        const double mean = 0.5 * (in + out), inside = mean > 0.0 ? (mean < 1.0 ? mean : 1.0) : 0.0;
+        const bool open = row.is_open[at(pendant.in)] && row.is_open[at(pendant.out)];
+        const double mean = (in * of_out + out * of_in) / (of_in + of_out);
+        const double inside = mean > 0.0 ? (mean < 1.0 ? mean : 1.0) : 0.0;
         flow_in = flow_out = open ? inside : 0.0;
-        rise = parent + 0.5 * (out - in);
+        rise = parent + (out - in) / (of_in + of_out);
     }
 }
 
@@ -54,7 +56,7 @@ void add_pendants(const LaneGraph& graph, std::int32_t origin, std::int32_t dest
 ExactProjection::ExactProjection(const ProjectionPlan& plan)
     : graph_(plan.lanes()),
       elimination_(plan.elimination),
-      point_(plan.links()),
+      row_(graph_),
       diagonal_(at(graph_.nodes)),
       below_(at(graph_.slots)),
       step_(at(graph_.nodes)),
@@ -72,16 +74,15 @@ ExactProjection::ExactProjection(const ProjectionPlan& plan)
     }
 }
 
-void ExactProjection::open_links(const double* point) {
+void ExactProjection::open_links() {
     open_.clear();
     for (std::size_t v = 0; v < leaving_.size(); ++v) {
         leaving_[v].clear();
         entering_[v].clear();
     }
-    point_.assign(point, point + graph_.all_links);
     for (std::int32_t r = 0; r < graph_.links; ++r) {
         const std::int32_t link = graph_.link_of_row[r];
-        if (!link_is_open(graph_, link, origin_, destination_)) continue;
+        if (!row_.is_open[at(link)]) continue;
         open_.push_back(link);
         leaving_[at(tail_[at(link)])].push_back(link);
         entering_[at(head_[at(link)])].push_back(link);
@@ -89,14 +90,15 @@ void ExactProjection::open_links(const double* point) {
 }
 
 DoubleDouble ExactProjection::stretched(const State& state, std::size_t link) const {
-    return DoubleDouble(point_[link]) + (state.potential[at(head_[link])] - state.potential[at(tail_[link])]);
+    const DoubleDouble rise = state.potential[at(head_[link])] - state.potential[at(tail_[link])];
+    return DoubleDouble(row_.point[link]) + rise.scaled(inverse(link));
 }
 
 // Imbalance at state.potential, and the weighted Laplacian (as the vector kernel's evaluate, delta from the imbalance).
 void ExactProjection::evaluate(State& state) const {
     std::fill(state.imbalance.begin(), state.imbalance.end(), DoubleDouble());
-    auto& origin = state.imbalance[at(graph_.position[origin_])];
-    auto& destination = state.imbalance[at(graph_.position[destination_])];
+    auto& origin = state.imbalance[at(graph_.position[row_.origin])];
+    auto& destination = state.imbalance[at(graph_.position[row_.destination])];
     origin = origin + 1.0;
     destination = destination - 1.0;  // both may hang on the same node
     for (const std::int32_t link : open_) {
@@ -120,7 +122,7 @@ void ExactProjection::solve(const State& state) {
     std::fill(below_.begin(), below_.end(), 0.0);
     for (const std::int32_t link : open_) {
         const auto e = at(link);
-        const double w = is_free(stretched(state, e)) ? 1.0 : delta;
+        const double w = (is_free(stretched(state, e)) ? 1.0 : delta) * inverse(e);
         diagonal_[at(tail_[e])] += w;
         diagonal_[at(head_[e])] += w;
         below_[at(slot_[e])] -= w;
@@ -162,9 +164,9 @@ double ExactProjection::derivative(const State& state, double before, double s, 
     for (const std::int32_t link : open_) {
         const auto e = at(link);
         const double move = step_[at(head_[e])] - step_[at(tail_[e])];
-        const DoubleDouble here = stretched(state, e), z = here + DoubleDouble(s * move);
+        const DoubleDouble here = stretched(state, e), z = here + DoubleDouble(s * move).scaled(inverse(e));
         sum += (clip(z) - clip(here)).high * move;
-        if (is_free(z)) slope += move * move;
+        if (is_free(z)) slope += move * move * inverse(e);
     }
     return sum;
 }
@@ -172,7 +174,7 @@ double ExactProjection::derivative(const State& state, double before, double s, 
 // No potentials farther apart than all points together are of use: beyond, a search would follow rounding errors.
 double ExactProjection::reach() const {
     double sum = 0.0;
-    for (const std::int32_t e : open_) sum += std::abs(point_[at(e)]) + 1.0;
+    for (const std::int32_t e : open_) sum += (std::abs(row_.point[at(e)]) + 1.0) / inverse(at(e));
     return 4.0 * sum;
 }
 
@@ -222,11 +224,11 @@ void ExactProjection::jump(State& state) const {
         };
         for (const std::int32_t e : leaving_[next]) {  // more flow on it: possible below 1
             const DoubleDouble z = stretched(state, at(e));
-            if (z < 1.0) relax(at(head_[at(e)]), -z);
+            if (z < 1.0) relax(at(head_[at(e)]), (-z).scaled(1.0 / inverse(at(e))));
         }
         for (const std::int32_t e : entering_[next]) {  // less flow on it: possible above 0
             const DoubleDouble z = stretched(state, at(e));
-            if (DoubleDouble(0.0) < z) relax(at(tail_[at(e)]), z - 1.0);
+            if (DoubleDouble(0.0) < z) relax(at(tail_[at(e)]), (z - 1.0).scaled(1.0 / inverse(at(e))));
         }
     }
     for (std::size_t v = 0; v < distance.size(); ++v)
@@ -235,28 +237,27 @@ void ExactProjection::jump(State& state) const {
 
 double ExactProjection::bound(const State& state) const {
     double flow = 0.0, largest = 0.0;
-    for (const double v : point_) largest = std::max(largest, std::abs(v));
+    for (const double v : row_.point) largest = std::max(largest, std::abs(v));
     for (const std::int32_t e : open_) flow += clip(stretched(state, at(e))).high;
-    // the flows are rounded to double once more when they are written: at most 2^-53 on each link
-    return certified_bound(graph_, state.total, flow, largest, unit) +
-           1.001 * 0x1p-53 * std::sqrt(static_cast<double>(graph_.all_links));
+    // the flows are rounded to double once more when they are written, a mean at a pendant twice: 2^-52 on each link
+    return certified_bound(graph_, metric_, state.total, flow, largest, unit) +
+           1.001 * 0x1p-52 * std::sqrt(metric_.total);
 }
 
-void ExactProjection::write(const State& state, const ProjectionRows& rows, std::int64_t row) const {
-    double* const flows = rows.flows + row * graph_.all_links;
-    std::fill(flows, flows + graph_.all_links, 0.0);
-    for (const std::int32_t e : open_) flows[e] = clip(stretched(state, at(e))).high;
-    add_pendants(graph_, origin_, destination_, point_.data(), flows, rows.potentials_out + row * graph_.all_nodes);
+void ExactProjection::write(const State& state, const ProjectionRows& rows, std::int64_t row) {
+    for (const std::int32_t e : open_) row_.flow[at(e)] = clip(stretched(state, at(e))).high;
+    add_pendants(graph_, metric_.inverse, row_);
+    row_.write_flows(graph_, rows, row);
+    row_.write_potentials(graph_, rows, row);
 }
 
 bool ExactProjection::run(const ProjectionRows& rows, std::int64_t row, bool (*stop)(void*), void* context) {
-    origin_ = rows.origin[row];
-    destination_ = rows.destination[row];
-    open_links(rows.points + row * graph_.all_links);
+    metric_ = rows.metric;
+    row_.read(graph_, rows, row);
+    open_links();
     const auto nodes = at(graph_.nodes);
-    double* const potentials = rows.potentials_out + row * graph_.all_nodes;
     std::vector<double> start(nodes);
-    for (std::size_t i = 0; i < nodes; ++i) start[i] = potentials[graph_.node[i]];
+    for (std::size_t i = 0; i < nodes; ++i) start[i] = row_.potential[at(graph_.node[i])];
     State best{std::vector<DoubleDouble>(nodes), std::vector<DoubleDouble>(nodes)}, now = best;
     evaluate(best);
     std::copy(start.begin(), start.end(), now.potential.begin());
@@ -266,7 +267,7 @@ bool ExactProjection::run(const ProjectionRows& rows, std::int64_t row, bool (*s
         if (now.total < best.total) best = now;
     }
     now = best;
-    const double half_path = 0.5 * std::sqrt(static_cast<double>(nodes - 1));
+    const double half_path = 0.5 * std::sqrt(metric_.heaviest_path);
     bool long_step = false;  // a sign that parts of the graph are far from each other
     for (int i = 0; i < most_steps && !stop(context); ++i) {
         if (half_path * best.total <= 0.5 * rows.tolerance) break;
@@ -283,9 +284,12 @@ bool ExactProjection::run(const ProjectionRows& rows, std::int64_t row, bool (*s
         evaluate(now);
         if (now.total < best.total) best = now;
     }
-    for (std::size_t i = 0; i < nodes; ++i) potentials[graph_.node[i]] = best.potential[i].high;
+    for (std::size_t i = 0; i < nodes; ++i) row_.potential[at(graph_.node[i])] = best.potential[i].high;
     rows.error_bound[row] = bound(best);
-    if (!(rows.error_bound[row] <= rows.tolerance)) return false;
+    if (!(rows.error_bound[row] <= rows.tolerance)) {
+        row_.write_potentials(graph_, rows, row);
+        return false;
+    }
     write(best, rows, row);
     return true;
 }

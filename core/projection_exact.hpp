@@ -7,6 +7,7 @@
 #include "double_double.hpp"
 #include "projection_plan.hpp"
 #include "projection_problem.hpp"
+#include "projection_row.hpp"
 
 namespace privroute {
 
@@ -29,7 +30,7 @@ private:
         double largest = 0.0;  // max of |imbalance|
     };
 
-    void open_links(const double* point);
+    void open_links();
     void evaluate(State& state) const;
     void solve(const State& state);
     double derivative(const State& state, double before, double s, double& slope) const;
@@ -37,14 +38,15 @@ private:
     [[nodiscard]] double reach() const;
     void jump(State& state) const;
     [[nodiscard]] double bound(const State& state) const;
-    void write(const State& state, const ProjectionRows& rows, std::int64_t row) const;
+    void write(const State& state, const ProjectionRows& rows, std::int64_t row);
+    [[nodiscard]] double inverse(std::size_t link) const { return metric_.inverse ? metric_.inverse[link] : 1.0; }
     [[nodiscard]] DoubleDouble stretched(const State& state, std::size_t link) const;
 
     const LaneGraph graph_;
     const Elimination& elimination_;
-    std::int32_t origin_ = 0, destination_ = 0;
-    std::vector<std::int32_t> open_;  // links that the pair may use
-    std::vector<double> point_;
+    ProjectionRow row_;
+    ProjectionMetric metric_{};
+    std::vector<std::int32_t> open_;  // links of the inner graph that the pair may use
     std::vector<double> diagonal_, below_, step_;  // by position in the elimination order
     std::vector<std::int32_t> tail_, head_, slot_;  // of each link, as positions
     std::vector<std::vector<std::int32_t>> leaving_, entering_;  // open links at each position

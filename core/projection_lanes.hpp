@@ -4,7 +4,8 @@
 // function's name). Everything else is in an unnamed namespace: see projection_problem.hpp for why.
 //
 // For each pair, semismooth Newton on the dual potentials p: with z = v + p[head] - p[tail] and x = clip(z, 0, 1), solve
-//     (Laplacian of weights w) dx = -(A x - b),    w = 1 on free links (x = z), delta on clipped ones.
+//     (Laplacian of weights w) dx = -(A x - b),    w = 1 on free links (x = z), delta on clipped ones,
+// both divided by the link's weight in the metric, if it has one.
 // A lane never reads another lane, so a pair's result does not depend on its neighbours, the threads or their number.
 #pragma once
 
@@ -32,6 +33,7 @@ struct Lane {
     std::int64_t row = -1;
     std::int32_t origin = 0, destination = 0;  // as positions
     bool done = false;  // has its result, to be written with that of other lanes
+    bool judged = false;  // at the point where it is
     double sum = 0.0;   // of |imbalance|, when done
     int steps = 0, stalls = 0;
     double best = 0.0;        // smallest imbalance so far
@@ -39,6 +41,7 @@ struct Lane {
     double next_delta = largest_delta;  // from the imbalance here, used at the next point: each evaluation is made only once
 };
 
+template <bool weighted>
 class Kernel {
 public:
     Kernel(const LaneGraph& graph, const ProjectionRows& rows, const RowSource& source, void* workspace)
@@ -55,7 +58,7 @@ public:
         rise_ = take(g_.all_nodes);
         nowhere_ = reinterpret_cast<double*>(next);
         memset(workspace, 0, lane_workspace(g_, lanes));
-        half_path_ = 0.5 * __builtin_sqrt(static_cast<double>(g_.nodes - 1));
+        half_path_ = 0.5 * __builtin_sqrt(rows_.metric.heaviest_path);
     }
 
     void run() {
@@ -93,6 +96,12 @@ private:
         return false;
     }
 
+    // A difference of potentials or a weight of the Laplacian, divided by the weight of the link in the metric.
+    Vec over(std::int32_t link, Vec value) const {
+        if constexpr (weighted) return value * rows_.metric.inverse[link];
+        else return value;
+    }
+
     // Flows at trial_, their imbalance A x - b, and the weighted Laplacian.
     void evaluate() {
         memset(diagonal_, 0, static_cast<std::size_t>(g_.nodes) * sizeof(Vec));
@@ -119,9 +128,9 @@ private:
             for (; e < two_way && lower[e] == a; ++e, link += 2) {
                 const std::int32_t b = upper[e];
                 const Vec difference = potential[b] - here;
-                const Vec up = v[link[0]] + difference, down = v[link[1]] - difference;
-                const Vec flow_up = clip(up), flow_down = clip(down);
-                const Vec net = flow_up - flow_down, w = weight(up, flow_up) + weight(down, flow_down);
+                const Vec up = v[link[0]] + over(link[0], difference), down = v[link[1]] - over(link[1], difference);
+                const Vec flow_up = clip(up), flow_down = clip(down), net = flow_up - flow_down;
+                const Vec w = over(link[0], weight(up, flow_up)) + over(link[1], weight(down, flow_down));
                 balance -= net;
                 imbalance[b] += net;
                 degree += w;
@@ -133,7 +142,8 @@ private:
         }
         for (std::int32_t e = two_way; e < edges; ++e, ++link) {
             const std::int32_t tail = lower[e], head = upper[e];
-            const Vec z = v[*link] + (potential[head] - potential[tail]), x = clip(z), w = weight(z, x);
+            const Vec z = v[*link] + over(*link, potential[head] - potential[tail]), x = clip(z);
+            const Vec w = over(*link, weight(z, x));
             imbalance[tail] -= x;
             imbalance[head] += x;
             diagonal[tail] += w;
@@ -152,16 +162,18 @@ private:
         for (std::int32_t e = 0; e < g_.edges; ++e) {
             const Vec move = step_[g_.upper[e]] - step_[g_.lower[e]];
             const Vec difference = at_[g_.upper[e]] - at_[g_.lower[e]], added = s * move;
-            const auto add = [&](Vec here, Vec z, Vec along) {
+            const auto add = [&](std::int32_t l, Vec here, Vec z, Vec along) {
                 const Vec x = clip(z);
                 sum += (x - clip(here)) * along;
-                rise += (Vec)((Mask)(along * along) & (z == x));
+                rise += (Vec)((Mask)over(l, along * along) & (z == x));
             };
-            const Vec up = point_[*link++] + difference;
-            add(up, up + added, move);
+            const Vec up = point_[*link] + over(*link, difference);
+            add(*link, up, up + over(*link, added), move);
+            ++link;
             if (e >= g_.two_way) continue;
-            const Vec down = point_[*link++] - difference;
-            add(down, down - added, -move);
+            const Vec down = point_[*link] - over(*link, difference);
+            add(*link, down, down - over(*link, added), -move);
+            ++link;
         }
         slope = rise;
         return sum;
@@ -212,6 +224,7 @@ private:
     // Decide for every lane: go on, or keep the result. Once half of the lanes are done (or all that are left), write
     // them and take the next pairs, which may be finished at once: loading and evaluating is for all lanes together.
     void settle() {
+        for (Lane& lane : lane_) lane.judged = false;
         while (true) {
             Vec sum{}, largest{};
             for (std::int32_t i = 0; i < g_.nodes; ++i) {
@@ -222,7 +235,8 @@ private:
             int idle = 0, going = 0;
             for (int l = 0; l < lanes; ++l) {
                 Lane& lane = lane_[l];
-                if (lane.row >= 0 && !lane.done) judge(lane, sum[l], largest[l]);
+                // once at each point: when lanes beside it are refilled, its steps and stalls must not count twice
+                if (lane.row >= 0 && !lane.done && !lane.judged) judge(lane, sum[l], largest[l]);
                 (lane.row >= 0 && !lane.done ? going : idle) += 1;
             }
             if (going > 0 && (empty_ || 2 * idle < lanes)) return;
@@ -233,6 +247,7 @@ private:
     }
 
     void judge(Lane& lane, double sum, double largest) {
+        lane.judged = true;
         const bool enough = half_path_ * sum <= 0.8 * rows_.tolerance;
         if (sum < 0.7 * lane.best) lane.stalls = 0;
         else if (sum < 1e-7) ++lane.stalls;  // rounding holds it here; far out slow steps are normal
@@ -246,6 +261,7 @@ private:
     // Flows, potentials and error bounds of the lanes that are done. A row whose bound misses the tolerance keeps its
     // point for the exact solver (it may be in the memory of the flows); its potentials go out as a start.
     void write() {
+        if (rows_.route_start) return write_routes();
         double *flows[lanes], *potentials[lanes];
         bool any = false;
         for (int l = 0; l < lanes; ++l) {
@@ -262,7 +278,24 @@ private:
         const std::int32_t *const tail = g_.tail_position, *const head = g_.head_position;
         for (std::int32_t v = 0; v < g_.all_nodes; ++v) scatter(potentials, v, trial_[position[v]] + rise_[v]);
         for (std::int32_t e = 0; e < g_.all_links; ++e)
-            scatter(flows, e, clip(point_[e] + (trial_[head[e]] - trial_[tail[e]])));
+            scatter(flows, e, clip(point_[e] + over(e, trial_[head[e]] - trial_[tail[e]])));
+    }
+
+    void write_routes() {
+        for (int l = 0; l < lanes; ++l) {
+            Lane& lane = lane_[l];
+            if (!lane.done) continue;
+            const bool met = certify(l);
+            const double end = lane_of(trial_, lane.destination, l);
+            for (std::int64_t k = rows_.route_start[lane.row]; k < rows_.route_start[lane.row + 1]; ++k) {
+                const std::int32_t e = rows_.route_link[k];
+                const double from = lane_of(trial_, g_.tail_position[e], l), to = lane_of(trial_, g_.head_position[e], l);
+                rows_.hints[k] = static_cast<float>(from - end);
+                const double z = lane_of(point_, e, l) + (weighted ? (to - from) * rows_.metric.inverse[e] : to - from);
+                if (met) rows_.flows[k] = z > 0.0 ? (z < 1.0 ? z : 1.0) : 0.0;
+            }
+            lane = Lane{};
+        }
     }
 
     // Alone decides whether a row is done: what was written over its point must not go to the exact solver as a point.
@@ -270,12 +303,12 @@ private:
     bool certify(int l) {
         const Lane& lane = lane_[l];
         double& bound = rows_.error_bound[lane.row];
-        bound = certified_bound(g_, lane.sum, g_.links, lane.largest_point, unit_roundoff);
+        bound = certified_bound(g_, rows_.metric, lane.sum, g_.links, lane.largest_point, unit_roundoff);
         if (!(bound <= rows_.tolerance)) {
             Vec flow{};
             for (std::int32_t e = 0; e < g_.all_links; ++e)
-                flow += clip(point_[e] + (trial_[g_.head_position[e]] - trial_[g_.tail_position[e]]));
-            bound = certified_bound(g_, lane.sum, flow[l], lane.largest_point, unit_roundoff);
+                flow += clip(point_[e] + over(e, trial_[g_.head_position[e]] - trial_[g_.tail_position[e]]));
+            bound = certified_bound(g_, rows_.metric, lane.sum, flow[l], lane.largest_point, unit_roundoff);
         }
         const bool met = bound <= rows_.tolerance;
         rows_.state[lane.row] = met ? RowState::done : RowState::failed;
@@ -284,6 +317,7 @@ private:
 
     // Takes a row for every idle lane; false if there was none.
     bool refill() {
+        if (rows_.route_start) return refill_routes();
         const double *points[lanes], *starts[lanes];
         const double* some = nullptr;
         Mask loaded{};
@@ -320,6 +354,45 @@ private:
         return true;
     }
 
+    // As refill: links outside a pair's routes are closed, and its start is known at the tails of its links.
+    bool refill_routes() {
+        Mask loaded{};
+        bool any = false;
+        for (int l = 0; l < lanes; ++l) {
+            if (lane_[l].row >= 0 || !take(lane_[l])) continue;
+            loaded[l] = -1;
+            delta_[l] = largest_delta;
+            any = true;
+        }
+        if (!any) return false;
+        bool fits[lanes], starts[lanes];
+        double size_of[lanes];
+        for (std::int32_t e = 0; e < g_.all_links; ++e) point_[e] = loaded ? all(closed_point) : point_[e];
+        for (std::int32_t i = 0; i < g_.nodes; ++i) trial_[i] = loaded ? all(0.0) : trial_[i];
+        for (int l = 0; l < lanes; ++l) {
+            if (!loaded[l]) continue;
+            double largest = 0.0;
+            bool usable = true, good = true;
+            for (std::int64_t k = rows_.route_start[lane_[l].row]; k < rows_.route_start[lane_[l].row + 1]; ++k) {
+                const std::int32_t e = rows_.route_link[k];
+                const double v = rows_.points[k], size = v < 0.0 ? -v : v, start = rows_.hints[k];
+                usable = usable && size <= rows_.largest_point;
+                largest = size > largest ? size : largest;
+                good = good && start <= largest_start && start >= -largest_start;
+                lane_of(point_, e, l) = v;
+                lane_of(trial_, g_.tail_position[e], l) = start;
+            }
+            lane_of(trial_, lane_[l].destination, l) = 0.0;
+            fits[l] = usable;
+            starts[l] = good;
+            size_of[l] = largest;
+        }
+        fold_pendants(loaded);
+        for (int l = 0; l < lanes; ++l)
+            if (loaded[l]) admit(l, size_of[l], fits[l], starts[l]);
+        return true;
+    }
+
     // Points and start of a lane as the steps want them; a row that cannot be projected is reported and given up.
     void admit(int l, double largest, bool usable, bool good_start) {
         Lane& lane = lane_[l];
@@ -332,7 +405,7 @@ private:
         if (!usable) return;
         lane.largest_point = largest;
         const std::int32_t origin = rows_.origin[lane.row], destination = rows_.destination[lane.row];
-        for (std::int32_t i = 0; i < g_.restricted; ++i) {
+        for (std::int32_t i = 0; i < (rows_.route_start ? 0 : g_.restricted); ++i) {
             const std::int32_t link = g_.restricted_link[i];
             if (!link_is_open(g_, link, origin, destination)) lane_of(point_, link, l) = closed_point;
         }
@@ -345,7 +418,10 @@ private:
         if (g_.pendant_of[node] < 0) return;
         const Pendant& pendant = g_.pendant[g_.pendant_of[node]];
         double &in = lane_of(point_, pendant.in, l), &out = lane_of(point_, pendant.out, l);
-        const double shift = in > 0.5 ? in : 1.0 - in;  // in and out are the mean of the two points
+        // in and out are the mean of the two points
+        const double enough_in = weighted ? (1.0 - in) / rows_.metric.inverse[sends ? pendant.out : pendant.in] : 1.0 - in;
+        const double enough_out = weighted ? in / rows_.metric.inverse[sends ? pendant.in : pendant.out] : in;
+        const double shift = enough_in > enough_out ? enough_in : enough_out;
         lane_of(rise_, node, l) += sends ? -shift : shift;
         in = sends ? 0.0 : 1.0;
         out = sends ? 1.0 : 0.0;
@@ -357,21 +433,48 @@ private:
         for (std::int32_t i = 0; i < g_.pendants; ++i) {
             const Pendant& pendant = g_.pendant[i];
             Vec &in = point_[pendant.in], &out = point_[pendant.out], &rise = rise_[pendant.node];
-            const Vec mean = 0.5 * (in + out);
-            rise = loaded ? 0.5 * (out - in) : rise;
+            Vec mean = 0.5 * (in + out), lift = 0.5 * (out - in);
+            if constexpr (weighted) {
+                const double of_in = rows_.metric.inverse[pendant.in], of_out = rows_.metric.inverse[pendant.out];
+                mean = (in * of_out + out * of_in) / (of_in + of_out);
+                lift = (out - in) / (of_in + of_out);
+            }
+            rise = loaded ? lift : rise;
             in = loaded ? mean : in;
             out = loaded ? mean : out;
         }
     }
+
     bool take(Lane& lane) {
         lane = Lane{};
-        const std::int64_t row = source_.next(source_.context);
+        std::int64_t row = source_.next(source_.context);
+        while (row >= 0 && rows_.acyclic && is_one_path(row)) row = source_.next(source_.context);
         empty_ = row < 0;
         if (empty_) return false;
         lane.row = row;
         lane.origin = g_.position[rows_.origin[row]];
         lane.destination = g_.position[rows_.destination[row]];
         lane.best = __builtin_inf();
+        return true;
+    }
+
+    // An acyclic route set that is one path has one unit flow: 1 on each of its links, whatever the point. Its links are in
+    // the order of the path.
+    bool is_one_path(std::int64_t row) {
+        const std::int64_t first = rows_.route_start[row], last = rows_.route_start[row + 1];
+        for (std::int64_t k = first; k + 1 < last; ++k)
+            if (g_.head[rows_.route_link[k]] != g_.tail[rows_.route_link[k + 1]]) return false;
+        bool usable = true;
+        for (std::int64_t k = first; k < last; ++k) {
+            const double v = rows_.points[k];
+            usable = usable && (v < 0.0 ? -v : v) <= rows_.largest_point;
+        }
+        rows_.state[row] = usable ? RowState::done : RowState::unusable;
+        rows_.error_bound[row] = 0.0;
+        for (std::int64_t k = first; usable && k < last; ++k) {
+            rows_.flows[k] = 1.0;
+            rows_.hints[k] = 0.0F;
+        }
         return true;
     }
 
@@ -389,7 +492,8 @@ private:
 }  // namespace
 
 void PRIVROUTE_KERNEL(const LaneGraph& graph, const ProjectionRows& rows, const RowSource& source, void* workspace) {
-    Kernel(graph, rows, source, workspace).run();
+    if (rows.metric.inverse) Kernel<true>(graph, rows, source, workspace).run();
+    else Kernel<false>(graph, rows, source, workspace).run();
 }
 
 }  // namespace privroute

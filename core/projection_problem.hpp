@@ -40,11 +40,33 @@ static inline bool link_is_open(const LaneGraph& graph, std::int32_t link, std::
            (!graph.no_through[head] || head == origin || head == destination);
 }
 
+// The metric |x|_w^2 = sum_e w_e x_e^2 of a projection: x(p) = clip(v + (p[head] - p[tail]) / w, 0, 1). Weights are powers
+// of 2, so dividing by them is exact in every arithmetic here.
+//   inverse : 1/w of each link; null for w = 1
+//   heaviest_path : no simple path of the inner graph weighs more;  total : of all links
+struct ProjectionMetric {
+    const double* inverse;
+    double heaviest_path, total;
+};
+
+// Smallest weight that is allowed: whole numbers in units of it.
+static constexpr double weight_unit = 0x1p-10;
+
 enum class RowState : std::uint8_t { waiting, done, failed, unusable };
 
 // Row k of points, flows and potentials belongs to pair k. flows may be the same memory as points, potentials_in the
 // same as potentials_out; potentials_in may be null (start from 0).
+//
+// With route sets (route_start not null) a row has only the links that its pair may use: entries route_start[k] to
+// route_start[k + 1] of points and flows are for the links in route_link. A start is then one number for each entry in
+// `hints`: the potential of the link's tail, less that of the destination. It is read and replaced. `acyclic`: no row's
+// links form a cycle, and they are in topological order.
 struct ProjectionRows {
+    ProjectionMetric metric;
+    bool acyclic;
+    const std::int64_t* route_start;
+    const std::int32_t* route_link;
+    float* hints;
     const double* points;
     const double* potentials_in;
     double* flows;
@@ -62,15 +84,15 @@ struct RowSource {
     void* context;
 };
 
-// The certificate of docs/proofs/projection.md, Theorem 2: |x - x*|_2 for flows x = clip(v + p[head] - p[tail], 0, 1) as
+// The certificate of docs/proofs/projection.md, Theorem 2: |x - x*|_w for flows x = clip(v + (p[head] - p[tail])/w, 0, 1) as
 // computed.
 //   imbalance : sum over nodes of |(A x - b)_i| as computed;  flow : sum of x, both without pendants
 //   largest_point : max |v|;  unit : relative rounding error of the arithmetic
-static inline double certified_bound(const LaneGraph& graph, double imbalance, double flow, double largest_point,
-                                     double unit) {
+static inline double certified_bound(const LaneGraph& graph, const ProjectionMetric& metric, double imbalance, double flow,
+                                     double largest_point, double unit) {
     const double summing = unit * (graph.largest_degree + 3) * (2.0 * flow + 2.0);
-    const double transport = 0.5 * __builtin_sqrt(static_cast<double>(graph.nodes - 1)) * (imbalance + summing);
-    const double rounding = unit * (largest_point + 3.0) * __builtin_sqrt(static_cast<double>(graph.all_links));
+    const double transport = 0.5 * __builtin_sqrt(metric.heaviest_path) * (imbalance + summing);
+    const double rounding = unit * (largest_point + 3.0) * __builtin_sqrt(metric.total);
     return 1.001 * (transport + rounding);  // the margin covers products of rounding errors and this formula's own
 }
 

@@ -20,8 +20,9 @@ ScalingProjection::ScalingProjection(const ProjectionPlan& plan)
     : graph_(plan.lanes()),
       network_(plan.graph),
       entering_(plan.nodes()),
-      is_open_(plan.links()),
+      row_(graph_),
       flow_(plan.links()),
+      weight_(plan.links()),
       point_(plan.links()),
       potential_(plan.nodes()),
       excess_(plan.nodes()),
@@ -31,25 +32,28 @@ ScalingProjection::ScalingProjection(const ProjectionPlan& plan)
     for (std::size_t e = 0; e < plan.links(); ++e) entering_[at(network_.head[e])].push_back(static_cast<Link>(e));
 }
 
+// w z of a link.
 ScalingProjection::Wide ScalingProjection::stretched(std::size_t link) const {
-    return point_[link] + potential_[at(network_.head[link])] - potential_[at(network_.tail[link])];
+    return weight_[link] * point_[link] + potential_[at(network_.head[link])] - potential_[at(network_.tail[link])];
 }
 
 // Any start is correct; those beyond `largest` could overflow.
-void ScalingProjection::start(const double* potentials) {
-    constexpr double largest = 1e20;
-    const auto fits = [](double p) { return std::abs(p) <= largest; };
-    const bool useful = std::all_of(potentials, potentials + graph_.all_nodes, fits);
+void ScalingProjection::start() {
+    const double largest = 1e20 * unit_of_weights_;
+    const auto fits = [=](double p) { return std::abs(p) <= largest; };
+    const bool useful = std::all_of(row_.potential.begin(), row_.potential.end(), fits);
     for (std::size_t v = 0; v < potential_.size(); ++v)
-        potential_[v] = useful ? static_cast<Wide>(std::nearbyint(potentials[v] / unit)) : 0;
+        potential_[v] = useful ? static_cast<Wide>(std::nearbyint(row_.potential[v] / (unit * unit_of_weights_))) : 0;
 }
 
 // Shortens gaps between the potentials to what decides the flow of any link across: keeps numbers small and changes no
 // flow.
 void ScalingProjection::close_gaps() {
     Wide enough = 0;
-    for (const std::int32_t e : open_) enough = std::max(enough, point_[at(e)] < 0 ? -point_[at(e)] : point_[at(e)]);
-    enough += 2 * whole;
+    for (const std::int32_t link : open_) {
+        const auto e = at(link);
+        enough = std::max(enough, weight_[e] * ((point_[e] < 0 ? -point_[e] : point_[e]) + 2 * Wide{whole}));
+    }
     std::vector<std::size_t> order(potential_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return potential_[a] < potential_[b]; });
@@ -63,12 +67,12 @@ void ScalingProjection::close_gaps() {
 // Every flow becomes the multiple of `grain` nearest to clip(z). Returns the sum of |A x - b|.
 double ScalingProjection::round_flows(std::int64_t grain) {
     std::fill(excess_.begin(), excess_.end(), 0);
-    excess_[at(origin_)] = whole;
-    excess_[at(destination_)] = -whole;
+    excess_[at(row_.origin)] = whole;
+    excess_[at(row_.destination)] = -whole;
     for (const std::int32_t link : open_) {
         const auto e = at(link);
-        const auto inside = static_cast<std::int64_t>(std::clamp<Wide>(stretched(e), 0, whole));
-        flow_[e] = (inside + grain / 2) / grain * grain;
+        const Wide step = Wide{weight_[e]} * grain, inside = std::clamp<Wide>(stretched(e), 0, Wide{weight_[e]} * whole);
+        flow_[e] = static_cast<std::int64_t>((inside + step / 2) / step) * grain;
         excess_[at(network_.tail[e])] -= flow_[e];
         excess_[at(network_.head[e])] += flow_[e];
     }
@@ -117,12 +121,14 @@ bool ScalingProjection::send(std::int64_t grain) {
         }
         for (std::int32_t k = network_.out_start[at(node)]; k < network_.out_start[at(node) + 1]; ++k) {
             const auto e = at(network_.out_links[at(k)]);
-            if (is_open_[e] && flow_[e] < whole)
-                reach(network_.head[e], distance + (flow_[e] + half - stretched(e)), static_cast<Link>(e));
+            if (row_.is_open[e] && flow_[e] < whole)
+                reach(network_.head[e], distance + (Wide{weight_[e]} * (flow_[e] + half) - stretched(e)),
+                      static_cast<Link>(e));
         }
         for (const std::int32_t link : entering_[at(node)]) {
             const auto e = at(link);
-            if (is_open_[e] && flow_[e] > 0) reach(network_.tail[e], distance + (stretched(e) - flow_[e] + half), link);
+            if (row_.is_open[e] && flow_[e] > 0)
+                reach(network_.tail[e], distance + (stretched(e) - Wide{weight_[e]} * (flow_[e] - half)), link);
         }
     }
     return false;
@@ -135,21 +141,19 @@ bool ScalingProjection::balance(std::int64_t grain, bool (*stop)(void*), void* c
 }
 
 bool ScalingProjection::run(const ProjectionRows& rows, std::int64_t row, bool (*stop)(void*), void* context) {
-    origin_ = rows.origin[row];
-    destination_ = rows.destination[row];
-    const double* const points = rows.points + row * graph_.all_links;
-    double* const flows = rows.flows + row * graph_.all_links;
-    double* const potentials = rows.potentials_out + row * graph_.all_nodes;
+    row_.read(graph_, rows, row);
+    unit_of_weights_ = rows.metric.inverse ? weight_unit : 1.0;
     open_.clear();
-    for (std::int32_t e = 0; e < graph_.all_links; ++e) {
-        is_open_[at(e)] = link_is_open(graph_, e, origin_, destination_);
-        point_[at(e)] = static_cast<Wide>(std::nearbyint(points[e] / unit));
-        if (is_open_[at(e)]) open_.push_back(e);
+    for (std::int32_t link = 0; link < graph_.all_links; ++link) {
+        const auto e = at(link);
+        weight_[e] = rows.metric.inverse ? static_cast<std::int64_t>(1.0 / (rows.metric.inverse[e] * weight_unit)) : 1;
+        point_[e] = static_cast<Wide>(std::nearbyint(row_.point[e] / unit));
+        if (row_.is_open[e]) open_.push_back(link);
     }
-    start(potentials);
+    start();
     close_gaps();
 
-    const double links = std::sqrt(static_cast<double>(graph_.all_links));
+    const double links = std::sqrt(rows.metric.total);
     const auto bound = [&](std::int64_t grain) {  // half a grain, and half a unit of the points; 1.001 for this formula
         return 1.001 * (0.5 * static_cast<double>(grain) + 0.5) * unit * links;
     };
@@ -166,9 +170,11 @@ bool ScalingProjection::run(const ProjectionRows& rows, std::int64_t row, bool (
         if (grain == finest) break;
     }
 
-    std::fill(flows, flows + graph_.all_links, 0.0);
-    for (const std::int32_t e : open_) flows[e] = static_cast<double>(flow_[at(e)]) * unit;
-    for (std::int32_t v = 0; v < graph_.all_nodes; ++v) potentials[v] = static_cast<double>(potential_[at(v)]) * unit;
+    for (const std::int32_t e : open_) row_.flow[at(e)] = static_cast<double>(flow_[at(e)]) * unit;
+    for (std::size_t v = 0; v < potential_.size(); ++v)
+        row_.potential[v] = static_cast<double>(potential_[v]) * unit * unit_of_weights_;
+    row_.write_flows(graph_, rows, row);
+    row_.write_potentials(graph_, rows, row);
     rows.error_bound[row] = bound(finest);
     return true;
 }

@@ -7,11 +7,13 @@
 
 #include "projection_plan.hpp"
 #include "projection_problem.hpp"
+#include "projection_row.hpp"
 
 namespace privroute {
 
-// Flows, points and potentials are multiples of 2^-52. For a grain d (a power of two) flows are multiples of d, and
-// every link keeps |x - clip(z)| <= d/2, z = v + p[head] - p[tail]. A phase rounds all flows to such multiples and sends
+// Flows and points are multiples of 2^-52, weights of the metric whole numbers w (1, or multiples of weight_unit), and
+// potentials have the unit of their products. For a grain d (a power of two) flows are multiples of d, and
+// every link keeps |x - clip(z)| <= d/2, w z = w v + p[head] - p[tail]. A phase rounds all flows to such multiples and sends
 // what is then too much at one node to one with too little, d at a time along shortest paths, until A x = b exactly; the
 // next phase halves d.
 class ScalingProjection {
@@ -26,7 +28,7 @@ private:
     using Wide = __int128;
 
     [[nodiscard]] Wide stretched(std::size_t link) const;
-    void start(const double* potentials);
+    void start();
     void close_gaps();
     double round_flows(std::int64_t grain);
     bool balance(std::int64_t grain, bool (*stop)(void*), void* context);
@@ -35,10 +37,10 @@ private:
     const LaneGraph graph_;
     const Graph& network_;
     std::vector<std::vector<std::int32_t>> entering_;  // links into each node
-    std::int32_t origin_ = 0, destination_ = 0;
+    ProjectionRow row_;
+    double unit_of_weights_ = 1.0;
     std::vector<std::int32_t> open_;  // links that the pair may use
-    std::vector<std::uint8_t> is_open_;
-    std::vector<std::int64_t> flow_;
+    std::vector<std::int64_t> flow_, weight_;
     std::vector<Wide> point_, potential_, excess_, distance_;
     std::vector<std::int32_t> by_;     // link on the shortest path to each node
     std::vector<std::uint8_t> settled_;

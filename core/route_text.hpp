@@ -3,13 +3,14 @@
 // Numbers are written as orjson writes them: the shortest digits that read back as the same double.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 #include <string_view>
-#include <vector>
 
 #include "graph.hpp"
 
@@ -18,9 +19,9 @@ namespace privroute {
 // Text that grows.
 class JsonText {
 public:
-    explicit JsonText(std::vector<char>& out) : out_(out) {}
+    explicit JsonText(std::string& out) : out_(out) {}
 
-    void add(std::string_view text) { out_.insert(out_.end(), text.begin(), text.end()); }
+    void add(std::string_view text) { out_.append(text); }
 
     // A double; null where it is not finite.
     void number(double value) {
@@ -87,7 +88,7 @@ private:
         }
     }
 
-    std::vector<char>& out_;
+    std::string& out_;
 };
 
 // Texts one after the other: text i is data[start[i] .. start[i + 1]).
@@ -107,7 +108,7 @@ struct RouteWriter {
     std::span<const double> duration, free_flow, length, weight;  // by link; no length where the network has none
 
     // One route as a JSON object.
-    void route(std::vector<char>& out, double probability, std::span<const Link> path) const {
+    void route(std::string& out, double probability, std::span<const Link> path) const {
         JsonText text(out);
         text.add("{\"probability\":");
         text.number(probability);

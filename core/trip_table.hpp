@@ -82,8 +82,11 @@ private:
         if (at_ == end_ || !((*at_ >= '0' && *at_ <= '9') || *at_ == '.')) return false;  // no sign, no word
         const auto [ptr, problem] = std::from_chars(at_, end_, value);
         if (problem != std::errc{} || !std::isfinite(value) || ptr - at_ > 400) return false;
-        for (const char* sign = at_; sign != ptr; ++sign)  // exponents of more than four digits
-            if ((*sign | 0x20) == 'e' && ptr - sign > 6) return false;
+        for (const char* letter = at_; letter != ptr; ++letter) {  // exponents of more than four digits
+            if ((*letter | 0x20) != 'e') continue;
+            const char* digits = letter + 1 + (letter[1] == '+' || letter[1] == '-');
+            if (ptr - digits > 4) return false;
+        }
         at_ = ptr;
         return true;
     }

@@ -25,6 +25,6 @@ def test_functions_named_in_a_proof_exist(proof: Path) -> None:
             found = getattr(found, part)
 
 
-@pytest.mark.parametrize("mechanism", ["counts", "daily", "minimiser", "sgd"])
+@pytest.mark.parametrize("mechanism", ["counts", "daily", "layered", "minimiser", "sgd"])
 def test_each_mechanism_has_a_proof(mechanism: str) -> None:
     assert mechanism in {path.stem for path in PROOFS}

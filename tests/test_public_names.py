@@ -49,6 +49,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "Frame",
         "Guarantee",
         "Latency",
+        "Layered",
         "Ledger",
         "Minimiser",
         "Network",

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from privroute.study.guarantee import Guarantee as Guarantee
     from privroute.study.mechanisms import Counts as Counts
     from privroute.study.mechanisms import Daily as Daily
+    from privroute.study.mechanisms import Layered as Layered
     from privroute.study.mechanisms import Minimiser as Minimiser
     from privroute.study.mechanisms import Sgd as Sgd
     from privroute.study.source import Source as Source
@@ -124,7 +125,7 @@ _PUBLIC = {
     "study.contribution": ("Contribution",),
     "study.frame": ("Frame",),
     "study.guarantee": ("Guarantee",),
-    "study.mechanisms": ("Counts", "Daily", "Minimiser", "Sgd"),
+    "study.mechanisms": ("Counts", "Daily", "Layered", "Minimiser", "Sgd"),
     "study.source": ("Source",),
     "study.study": ("Study",),
     "study.trip_format": ("TripFormat",),

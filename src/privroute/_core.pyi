@@ -71,8 +71,8 @@ def decompose(
     smallest: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...
 def gravity_factors(
-    origin: NDArray[np.int32],
-    destination: NDArray[np.int32],
+    origin: NDArray[np.int32] | NDArray[np.intp],
+    destination: NDArray[np.int32] | NDArray[np.intp],
     decay: NDArray[np.float64],
     rows: NDArray[np.float64],
     columns: NDArray[np.float64],
@@ -82,8 +82,8 @@ def gravity_factors(
     largest: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def gravity_totals(
-    origin: NDArray[np.int32],
-    destination: NDArray[np.int32],
+    origin: NDArray[np.int32] | NDArray[np.intp],
+    destination: NDArray[np.int32] | NDArray[np.intp],
     decay: NDArray[np.float64],
     factor_out: NDArray[np.float64],
     factor_in: NDArray[np.float64],
@@ -184,6 +184,7 @@ class RouteWriter:
         with_remaining: bool,
         threads: int,
     ) -> list[NDArray[np.uint8]]: ...
+    def write_pair(self, bushes: Bushes, pair: int, limit: int, opening: bytes) -> bytes: ...
 
 def json_number(value: float, tenths: bool) -> bytes: ...
 
@@ -203,8 +204,90 @@ class ProjectionPlan:
         largest_point: float,
         threads: int,
         instruction_set: str,
+        inverse: NDArray[np.float64] | None,
+    ) -> tuple[int, int, int]: ...
+    def project_routes(
+        self,
+        origin: NDArray[np.int32],
+        destination: NDArray[np.int32],
+        start: NDArray[np.int64],
+        link: NDArray[np.int32],
+        acyclic: bool,
+        flows: NDArray[np.float64],
+        hints: NDArray[np.float32],
+        error_bound: NDArray[np.float64],
+        tolerance: float,
+        largest_point: float,
+        threads: int,
+        instruction_set: str,
+        inverse: NDArray[np.float64] | None,
     ) -> tuple[int, int, int]: ...
 
+def build_route_sets(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    cost: NDArray[np.float64],
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    detour: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def add_route_load(
+    start: NDArray[np.int64],
+    link: NDArray[np.int32],
+    flow: NDArray[np.float64],
+    rate: NDArray[np.float64],
+    per_unit: float,
+    load: NDArray[np.int64],
+) -> None: ...
+def step_on_routes(
+    start: NDArray[np.int64],
+    link: NDArray[np.int32],
+    flow: NDArray[np.float64],
+    rate: NDArray[np.float64],
+    price: NDArray[np.float64],
+    keep: float,
+) -> None: ...
+def heaviest_paths(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    link: NDArray[np.int32],
+    value: NDArray[np.float64],
+    minus: NDArray[np.float64],
+    less: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def forced_entries(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    link: NDArray[np.int32],
+) -> NDArray[np.uint8]: ...
+def cost_spreads(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    link: NDArray[np.int32],
+    cost: NDArray[np.float64],
+    spread: NDArray[np.float64],
+    inverse: NDArray[np.float64],
+    forced: NDArray[np.uint8],
+    sweeps: int,
+) -> NDArray[np.float64]: ...
+def decompose_routes(
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    no_through: NDArray[np.uint8],
+    origin: NDArray[np.int32],
+    destination: NDArray[np.int32],
+    start: NDArray[np.int64],
+    link: NDArray[np.int32],
+    flow: NDArray[np.float64],
+    smallest: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...
 def instruction_sets() -> list[str]: ...
 def split_lines(
     text: bytes, delimiter: str, cells: int, wanted: NDArray[np.int64], longest: int

@@ -12,7 +12,7 @@ from privroute.evaluate.attack import Attack
 from privroute.evaluate.audit import Audit
 
 
-@pytest.mark.parametrize("mechanism", ["counts", "daily", "minimiser", "sgd"])
+@pytest.mark.parametrize("mechanism", ["counts", "daily", "layered", "minimiser", "sgd"])
 def test_an_audit_goes_through_learn_and_gives_a_verdict(mechanism: str) -> None:
     with mock.patch("privroute.mechanism.learn.learn", wraps=pr.learn) as learn:
         done = run("audit", "--mechanism", mechanism, "--runs", 50, "--false-alarm", "1e-9")

@@ -8,6 +8,7 @@ import pytest
 from tests.cli.command import refused, run
 
 import privroute as pr
+from privroute.evaluate.bounds import compare_bounds
 
 QUICK = ("--days", 5, "--epsilons", "0.01,1", "--draws", 2)
 
@@ -44,6 +45,41 @@ def test_a_plan_with_a_delta_too_large_for_single_persons_says_so_everywhere(tmp
     done = run("plan", "--network", "sioux-falls", *QUICK, "--delta", "0.001", "--out", tmp_path / "plan")
     assert "NOT PRIVATE at any" not in done.err
     assert json.loads((tmp_path / "plan" / "plan.json").read_text())["why_not_private"] is None
+
+
+def test_a_plan_for_users_has_the_noise_of_their_bounds_and_says_what_is_left_out() -> None:
+    bounds = ("--unit", "user", "--max-requests", 10, "--max-per-pair", 2)
+    done = run("plan", "--network", "sioux-falls", *QUICK, *bounds)
+    assert done.code == 0, done.err
+    assert "Noise for each user with at most 10 trips, 2 of them for one pair" in done.text
+    assert "A typical pair has about" in done.text
+    assert "no advice: equilibrium" in done.text
+
+
+def test_a_plan_without_congestion_says_that_there_is_nothing_to_gain(tmp_path: Path) -> None:
+    sizes = sizes_csv(tmp_path / "sizes.csv")
+    done = run("plan", "--network", "sioux-falls", "--zone-sizes", sizes, "--trips-per-hour", 10, *QUICK)
+    assert done.code == 0, done.err
+    assert "There is nothing to gain" in done.text
+    done = run("plan", "--network", "sioux-falls", *QUICK)
+    assert "nothing to gain" not in done.text
+
+
+def test_bounds_on_users_are_compared_from_a_public_distribution(tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("trips,users\n1,500\n2,300\n10,150\n200,1\n")
+    wanted = ("--trips-per-user", path, "--network", "sioux-falls")
+    done = run("plan", *wanted, "--unit", "user", width=150)
+    assert done.code == 0, done.err
+    assert "The noise over what is kept is smallest with " in done.text
+    rows = compare_bounds({1: 500, 2: 300, 10: 150, 200: 1}, pr.Guarantee(1.0, 1e-6, "user"))
+    assert rows[0].kept == pytest.approx(951 / 2800)
+    assert rows[-1].kept == 1.0
+    assert rows[-1].max_requests == 200
+    assert rows[3].noise == pytest.approx(rows[0].noise * rows[3].max_requests)
+    assert "--trips-per-user is for" in refused("plan", *wanted)
+    path.write_text("trips,users\n0,5\n")
+    assert "start at 1" in refused("plan", *wanted, "--unit", "user")
 
 
 def test_the_same_seed_gives_the_same_plan() -> None:

@@ -127,7 +127,7 @@ def test_a_pair_that_is_not_there_is_one_line(release: Path, ends: tuple[str, st
 def test_evaluate_against_the_released_and_a_public_demand(release: Path, tmp_path: Path) -> None:
     done = run("evaluate", release)
     assert done.code == 0, done.err
-    assert "Against the released demand" in done.out
+    assert "Modelled, against the released demand" in done.out
     assert "PRIVATE" not in done.out
     demand = tmp_path / "[red]demand[bold].csv"
     demand.write_text("origin,destination,trips\n1,20,600\n13,7,300\n")
@@ -148,15 +148,29 @@ def test_the_built_in_demand_is_named_by_its_word(release: Path) -> None:
         read_public_demand(Path("sioux-falls"), road)
 
 
-@pytest.mark.parametrize("name", ["trips.csv", "trips.parquet"])
-def test_evaluate_says_that_it_takes_daily_counts_when_it_is_given_trips(
-    release: Path, tmp_path: Path, name: str
-) -> None:
-    trips = tmp_path / name
-    trips.write_text("departure,origin,destination\n2026-03-02T08:00:00,1,20\n")
-    told = refused("evaluate", release, "--private-counts", trips, "--from", FIRST, "--to", LAST)
-    assert "daily counts" in told
-    assert "count the trips of a trip file by day" in told
+def test_evaluate_takes_files_of_trips_where_daily_counts_are_expected(release: Path, tmp_path: Path) -> None:
+    trips = tmp_path / "trips.csv"
+    trips.write_text(f"departure,origin,destination\n{FIRST} 07:10:00,1,20\n{LAST} 07:20:00,13,7\n")
+    private = ("--private-counts", trips, "--from", FIRST, "--to", LAST)
+    assert "files of trips need --period" in refused("evaluate", release, *private)
+    done = run("evaluate", release, *private, "--period", "07:00-08:00", width=120)
+    assert done.code == 0, done.err
+    numbers = [line for line in done.out.splitlines() if any(sign.isdigit() for sign in line)]
+    assert numbers
+    assert all(line.strip().startswith("PRIVATE") for line in numbers)
+    (tmp_path / "other.csv").write_text("from,to\n1,20\n")
+    assert "daily counts" in refused("evaluate", release, "--private-counts", tmp_path / "other.csv")
+
+
+def test_evaluate_shows_what_was_measured_first_and_calls_its_own_demand_modelled(release: Path) -> None:
+    done = run("evaluate", release, width=150)
+    assert done.out.index("Measured on the true trips") < done.out.index("Modelled, against the released demand")
+    rows = [line for line in done.out.splitlines() if "0 %" in line and "released, counts" in line]
+    assert all("modelled" in line for line in rows)
+    assert "Verdict: " in done.out
+    names = ("released, counts", "no advice: equilibrium", "gravity model", "equal demand", "fastest paths")
+    at = [done.out.rindex(name) for name in names]
+    assert at == sorted(at)
 
 
 def test_evaluate_against_private_trips_marks_every_line(release: Path, daily_csv: Path, tmp_path: Path) -> None:

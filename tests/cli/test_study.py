@@ -271,7 +271,7 @@ def test_one_learn_searches_promises_certifies_checks_and_charges_once(
     count(learning, "_with_noise", "noise")
     place = ("--network", tmp_path / "city", "--out", tmp_path / "out")
     with mock.patch.object(_core, "pair_costs", wraps=_core.pair_costs) as core:
-        done = run("learn", study, "--trips", trips, "--ledger", ledger.path, *place)
+        done = run("learn", study, "--trips", trips, "--ledger", ledger.path, *place, "--set", "quality.share=0")
         searched = core.call_count
     assert done.code == 0, done.err
     assert calls.count("search") == searched == 1

@@ -52,7 +52,7 @@ def test_more_privacy_costs_more_and_no_noise_costs_least() -> None:
 def test_the_same_seed_gives_the_same_plan_and_progress_counts_every_policy() -> None:
     seen: list[tuple[str, float]] = []
     first = made(progress=lambda phase, share: seen.append((phase, share)))
-    assert seen == [("Learning from simulated days", done / 9) for done in range(1, 10)]
+    assert seen == [("Learning from simulated days", done / 15) for done in range(1, 16)]
     assert made() == first
     assert made(seed=5) != first
 
@@ -61,9 +61,9 @@ def test_rows_without_data_are_measured_against_the_prior() -> None:
     found = made(draws=1, epsilons=(1.0,))
     baseline = Baseline.of(SCENARIO.network, SCENARIO.demand)
     assert found.optimum_minutes == baseline.minutes
-    assert {row.name.split()[0] for row in found.without_data} == {"gravity", "equal", "fastest"}
+    assert {row.name.split()[0] for row in found.without_data} == {"no", "gravity", "equal", "fastest"}
     alone = made(draws=1, epsilons=(1.0,), prior_is_gravity=True)
-    assert {row.name.split()[0] for row in alone.without_data} == {"equal", "fastest"}
+    assert {row.name.split()[0] for row in alone.without_data} == {"no", "equal", "fastest"}
 
 
 def test_a_fleet_that_sees_a_tenth_has_a_tenth_of_the_trips_and_pays_more() -> None:
@@ -122,3 +122,13 @@ def test_planning_leaves_the_prior_alone() -> None:
     before = np.array(SCENARIO.demand.rate_per_min)
     made(draws=1, epsilons=(1.0,), expansion=4.0)
     assert np.array_equal(SCENARIO.demand.rate_per_min, before)
+
+
+def test_without_a_mechanism_counts_and_layered_are_planned_side_by_side() -> None:
+    found = made(epsilons=(1.0,), draws=1)
+    assert (found.mechanism, found.other_mechanism) == ("counts", "layered")
+    assert [row.epsilon for row in found.other_rows] == [1.0]
+    assert found.as_dict()["other_rows"][0]["percent"] == list(found.other_rows[0].percent)
+    alone = made(epsilons=(1.0,), draws=1, mechanism="layered")
+    assert alone.rows == found.other_rows
+    assert alone.other_mechanism is None

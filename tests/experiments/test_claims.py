@@ -19,6 +19,7 @@ from privroute.experiments.settings import (
     CERTIFIED,
     COUNTS,
     LETTER,
+    METRIC,
     MINIMISER,
     paper_scenario,
     percent_above,
@@ -87,7 +88,8 @@ def test_both_sets_of_constants_are_priced_with_cycles_and_without(quick: Quick)
     for printed, released in ((LETTER, f"{LETTER}, cycles removed"), (CERTIFIED, f"{CERTIFIED}, as released")):
         with_cycles, without = ([row.ours for row in rows if row.setting == name] for name in (printed, released))
         assert len(with_cycles) == len(without) == 6
-        assert all(before > 5 * after > 0 for before, after in zip(with_cycles, without, strict=True))
+        # a release is tilted towards the public demand's optimum: that may gain more than the noise costs
+        assert all(before > 5 * abs(after) > 0 for before, after in zip(with_cycles, without, strict=True))
 
 
 def test_what_the_paper_says_of_the_limit_in_figure_3_holds(quick: Quick) -> None:
@@ -135,13 +137,20 @@ def test_the_distance_to_the_optimum_falls_like_one_over_root_n(quick: Quick) ->
     assert np.all(np.array(measured.y) <= result.curve("distance", "bound: recursion of appendix C").y)
 
 
-def test_the_default_beats_what_needs_no_data_and_algorithm_1_does_not(quick: Quick) -> None:
+def test_the_default_beats_what_needs_no_data_and_algorithm_1_does_not_without_a_metric(quick: Quick) -> None:
     for name in ("against-epsilon", "against-days"):
         result = quick(name)
         free = min(curve.y[0] for curve in result.curves if curve.label.startswith("no data"))
         assert max(result.curve("Sioux Falls", COUNTS).y) < free
-        for mechanism in (LETTER, CERTIFIED, MINIMISER):
+        for mechanism in (LETTER, CERTIFIED):
             assert min(result.curve("Sioux Falls", mechanism).y) > free
+
+
+def test_algorithm_1_in_the_metric_makes_the_papers_headline_true(quick: Quick) -> None:
+    result = quick("against-epsilon")
+    for mechanism in (METRIC, MINIMISER):
+        curve = result.curve("Sioux Falls", mechanism)
+        assert curve.y[curve.x.index(0.1)] < 2.0
 
 
 def test_more_epsilon_and_more_days_help_the_default(quick: Quick) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.history.trip_cases import counts_of, read, write_csv, write_parquet
+from tests.history.trip_cases import NETWORK, read, write_csv, write_parquet
 
 import privroute as pr
+from privroute.errors import HistoryError
 
 NIGHT: dict[str, Any] = {"period": ("22:00", "02:00"), "dates": ("2026-03-02", "2026-03-05")}
 EVENING, AFTER_MIDNIGHT = "23:{:02}", "01:{:02}"
@@ -57,17 +59,28 @@ def test_a_user_day_is_a_night_of_the_wall_clock_of_its_time_zone(tmp_path: Path
 
 
 @pytest.mark.parametrize("per_pair", [None, 2])
-def test_a_pre_bounded_set_is_bounded_all_the_same(tmp_path: Path, per_pair: int | None) -> None:
-    """The sensitivity rests on the bound, so it is enforced whatever the caller asserts of the files."""
+def test_a_pre_bounded_set_that_is_not_bounded_is_refused_before_anything_is_charged(
+    tmp_path: Path, per_pair: int | None
+) -> None:
+    """The caller asserted something about the files that they contradict; the message has no numbers of them."""
     loud = [night("loud", day, minute, EVENING) for day in (2, 3, 4) for minute in range(9)]
     quiet = [night("quiet", 2, 0, EVENING, "2,1"), night("quiet", 3, 0, AFTER_MIDNIGHT, "2,1")]
-    most = 7 if per_pair is None else per_pair
     bounds: dict[str, Any] = {"unit": "user", "max_requests": 7, "max_per_pair": per_pair, "pre_bounded": True}
-    history, rows = read(write_csv(tmp_path, *loud, *quiet), **NIGHT, **bounds)
-    assert history.contribution == pr.Contribution("user", 7, per_pair, pre_bounded=True)
-    assert sum(counts_of(history).values()) == most + 2
-    assert history.counts.sum(axis=0).max() == most
-    assert (rows.counted, rows.above_bounds) == (most + 2, 27 - most)
+    with pytest.raises(HistoryError, match="they have more; nothing was charged or released") as refusal:
+        read(write_csv(tmp_path, *loud, *quiet), **NIGHT, **bounds)
+    assert not any(sign.isdigit() for sign in str(refusal.value))
+
+
+@pytest.mark.parametrize(("unit", "most", "total"), [("user", 5, 7), ("user", 30, 29), ("user-day", 5, 17)])
+def test_the_total_counts_each_unit_up_to_its_larger_bound(tmp_path: Path, unit: Any, most: int, total: int) -> None:
+    loud = [night("loud", day, minute, EVENING) for day in (2, 3, 4) for minute in range(9)]
+    quiet = [night("quiet", 2, 0, EVENING, "2,1"), night("quiet", 3, 0, AFTER_MIDNIGHT, "2,1")]
+    kept = pr.Contribution(unit, 3, 2, max_for_total=most)
+    whole, _ = read(write_csv(tmp_path, *loud, *quiet), **NIGHT)
+    study = pr.Study(NETWORK, replace(whole.frame, contribution=kept), pr.Guarantee(1.0, 1e-6, unit), quality_share=0.0)
+    history = pr.read_trips(tmp_path / "trips.csv", study, report=lambda _: None)
+    assert history.requests == total
+    assert pr.learn(study, history).certificate.total == {"source": "measured", "max_requests": most, "share": 0.02}
 
 
 def test_a_set_that_holds_only_the_kept_requests_is_read_as_it_is(tmp_path: Path) -> None:

@@ -58,9 +58,30 @@ def pairs_of(network: pr.Network) -> pr.Pairs:
     return pr.Pairs.of_zones(network)
 
 
+# The paper's case of the certified algorithm: every link, the Euclidean norm, one step for each day.
+PAPERS_CASE: dict[str, Any] = {
+    "routes": "all",
+    "metric": "none",
+    "steps_per_day": 1,
+    "step_sizes": "paper",
+    "prior_ceiling": 1e6,
+}
+
+
 def sgd(network: pr.Network, rate: float = 0.1, **options: Any) -> pr.Sgd:
-    public = pr.Demand(pairs_of(network), np.full(len(pairs_of(network)), rate))
-    return pr.Sgd(public_demand=public, **({"alpha": 1.0, "cap_trips": 3} | options))
+    """Return the paper's case, with a public demand that is the same for all pairs."""
+    usual = {"alpha": 1.0} | ({} if options.get("constants") == "paper" else {"cap_trips": 3} | PAPERS_CASE)
+    return pr.Sgd(public_demand=_equal(network, rate), **(usual | options))
+
+
+def sgd_in_metric(network: pr.Network, rate: float = 0.1, **options: Any) -> pr.Sgd:
+    """Return steps in the metric of the curvature on route sets, wide enough for all ways of these networks."""
+    usual = {"alpha": 1.0, "cap_trips": 3, "detour": 20.0, "prior_ceiling": 3.0, "steps_per_day": 3}
+    return pr.Sgd(public_demand=_equal(network, rate), **(usual | options))
+
+
+def _equal(network: pr.Network, rate: float) -> pr.Demand:
+    return pr.Demand(pairs_of(network), np.full(len(pairs_of(network)), rate))
 
 
 def history(network: pr.Network, counts: Any) -> pr.DemandHistory:
@@ -68,7 +89,7 @@ def history(network: pr.Network, counts: Any) -> pr.DemandHistory:
 
 
 def perturbed(network: pr.Network, counts: Any, options: Mechanism) -> tuple[NDArray[np.float64], float]:
-    """What gets noise, as the noise sees it, and its declared sensitivity."""
+    """What gets noise, as the noise sees it (z = W^½ x), and its declared sensitivity."""
     return perturbed_history(network, history(network, counts), options)
 
 
@@ -78,7 +99,13 @@ def perturbed_history(
     study, steps = pr.Study(network, data.frame, PROMISE, options), asked_once(options)
     promise = steps.promise(study)
     flows = steps.query(study, data, progress=None) * promise.grid
-    return np.asarray(flows.reshape(len(data.pairs), network.links), dtype=np.float64), promise.sensitivity
+    return shaped(network, data, flows), promise.sensitivity
+
+
+def shaped(network: pr.Network, data: pr.DemandHistory, flows: NDArray[Any]) -> NDArray[np.float64]:
+    """(pairs, links) where every pair has every link; otherwise as they are, one number for each entry."""
+    whole = len(data.pairs), network.links
+    return np.asarray(flows.reshape(whole) if flows.size == np.prod(whole) else flows, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -103,5 +130,4 @@ def draw(
     assert announced.promise
     if not options.on_flows:
         return InUnits(drawn.noisy, drawn.certificate)
-    flows = (drawn.noisy * announced.promise.grid).reshape(len(data.pairs), network.links)
-    return InUnits(flows, drawn.certificate)
+    return InUnits(shaped(network, data, drawn.noisy * announced.promise.grid), drawn.certificate)

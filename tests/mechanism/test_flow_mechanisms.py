@@ -26,10 +26,10 @@ from tests.mechanism.flow_cases import (
 import privroute as pr
 from privroute.errors import GuaranteeError, InputError
 from privroute.evaluate.seeded_noise import SeededNoise
-from privroute.flows.projection import project_in_place as right_projection
-from privroute.mechanism import from_flows as from_flows_module
+from privroute.flows.route_metric import project_on_routes as right_projection
+from privroute.mechanism import from_routes as from_routes_module
 from privroute.mechanism import learn as learn_module
-from privroute.mechanism import sgd as sgd_module
+from privroute.mechanism import shard as shard_module
 from privroute.mechanism.learn import Announcement, learn_with_noise
 from privroute.mechanism.registry import implementation
 from privroute.mechanism.sgd import iterates, public_caps, public_start
@@ -38,7 +38,7 @@ from privroute.study.mechanisms import Mechanism, as_mechanism
 
 FLOW_MECHANISMS: dict[str, Mechanism] = {
     "sgd": sgd(braess()),
-    "sgd of the paper": sgd(braess(), constants="paper", cap_trips=None),
+    "sgd of the paper": sgd(braess(), constants="paper"),
     "minimiser": pr.Minimiser(alpha=1.0),
 }
 
@@ -47,16 +47,17 @@ def record(seen: list[tuple[str, float]], phase: str, share: float) -> None:
     seen.append((phase, share))
 
 
-def check_isolation(options: Mechanism, folder: Path) -> None:
+def check_isolation(options: Mechanism, folder: Path, entries: int = 12 * 6) -> None:
     """With the noise's answer fixed, the release folder is the same for any data, bit for bit."""
     network = braess()
-    answer = np.rint(np.random.default_rng(5).normal(0.3, 0.4, 12 * 6) / GRID).astype(np.int64)
+    answer = np.rint(np.random.default_rng(5).normal(0.3, 0.4, entries) / GRID).astype(np.int64)
     folders = []
     for seed in range(3):  # 0: without any trip
         counts = np.random.default_rng(seed).integers(0, 50, (4, 12)) * (seed > 0)
         noise = NoNoise(answer)
         release = learn_with_noise(network, history(network, counts), PROMISE, options, noise)
         assert noise.seen == answer.size, "the data were used in more than one noisy query"
+        folder.mkdir(exist_ok=True)
         release.save(folder / str(seed), allow_not_private=True)
         folders.append({path.name: path.read_bytes() for path in (folder / str(seed)).iterdir()})
     assert folders[0] == folders[1] == folders[2]
@@ -69,18 +70,19 @@ def test_swapping_the_raw_data_after_the_noise_changes_nothing(name: str, tmp_pa
 
 def test_a_private_warm_start_of_the_last_projection_is_caught(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Potentials of the last day left lying about change the last digits of what is published."""
-    left: list[NDArray[np.float64]] = []
+    left: list[NDArray[np.float32]] = []
 
     def keeping(*arguments: Any, **named: Any) -> Any:
         bound = right_projection(*arguments, **named)
         left.append(arguments[3].copy())
         return bound
 
-    def warm(network: pr.Network, pairs: pr.Pairs, points: Any) -> pr.Projection:
-        return pr.project(network, pairs, points, potentials=left[-1])
+    def warm(*arguments: Any, **named: Any) -> Any:
+        sets, metric, points, _ = arguments
+        return right_projection(sets, metric, points, left[-1].copy(), **named)
 
-    monkeypatch.setattr(sgd_module, "project_in_place", keeping)
-    monkeypatch.setattr(from_flows_module, "project", warm)
+    monkeypatch.setattr(shard_module, "project_on_routes", keeping)
+    monkeypatch.setattr(from_routes_module, "project_on_routes", warm)
     with pytest.raises(AssertionError):
         check_isolation(FLOW_MECHANISMS["sgd"], tmp_path)
 
@@ -129,7 +131,7 @@ class TestAlgorithm1:
 
     def test_constants_of_the_paper_give_the_published_noise(self) -> None:
         """Lines 8 and 9: s = C/T min(min(1, 2α)/β, 1/(αN)), σ² = 2 s²/ε² ln(1.25/δ)."""
-        options = sgd(braess(), constants="paper", cap_trips=None, beta=50.0, derivative_bound=7.0, alpha=0.25)
+        options = sgd(braess(), constants="paper", beta=50.0, derivative_bound=7.0, alpha=0.25)
         frame = history(braess(), np.zeros((9, 12), int)).frame
         study = pr.Study(braess(), frame, pr.Guarantee(0.5, 1e-5), options)
         promise = implementation(options).promise(study)
@@ -155,7 +157,16 @@ class TestOptions:
             (lambda: sgd(CONGESTED, cap_trips=0.5), "cap_trips is 0.5"),
             (lambda: sgd(CONGESTED, cap_factor=-1.0), "cap_factor is -1.0"),
             (lambda: sgd(CONGESTED, beta=3.0), "beta is not valid with"),
-            (lambda: sgd(CONGESTED, constants="paper"), "cap_trips is not valid with"),
+            (lambda: sgd(CONGESTED, constants="paper", cap_trips=3), "cap_trips is not valid with"),
+            (lambda: sgd(CONGESTED, constants="paper", detour=1.3), "detour is not valid with"),
+            (lambda: sgd(CONGESTED, routes="some"), "routes is 'some'"),
+            (lambda: sgd(CONGESTED, metric="fine"), "metric is 'fine'"),
+            (lambda: sgd(CONGESTED, detour=0.9), "detour is 0.9"),
+            (lambda: sgd(CONGESTED, power=-1.0), "power is -1.0"),
+            (lambda: sgd(CONGESTED, steps_per_day=0), "steps_per_day is 0"),
+            (lambda: sgd(CONGESTED, steps_per_day=10**6), "steps_per_day is more than"),
+            (lambda: sgd(CONGESTED, step_sizes="long"), "step_sizes is 'long'"),
+            (lambda: pr.Minimiser(alpha=1.0, detour=1.3), "detour is not valid without"),
             (lambda: sgd(CONGESTED, constants="best"), "constants is 'best'"),
             (lambda: sgd(CONGESTED, start="anywhere"), "start is 'anywhere'"),
             (lambda: pr.Sgd(public_demand=[1.0], alpha=1.0), "public_demand is a list"),  # type: ignore[arg-type]
@@ -183,7 +194,7 @@ class TestOptions:
     def test_links_without_free_flow_time_cost_nothing_and_have_no_ceiling(self, constants: str) -> None:
         latency = pr.Latency.affine([0.0, 1.0, 0.0], 1.0)
         network = pr.Network([0, 0, 1], [1, 1, 0], latency, ["a", "b"])
-        options = sgd(network, constants=constants, cap_trips=None)
+        options = sgd(network, constants=constants)
         flows, _ = perturbed(network, [[3, 1]], options)
         assert np.isfinite(flows).all()
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.mechanism.flow_cases import CONGESTED, PROMISE, NoNoise, T, braess, draw, pairs_of, sgd
+from tests.mechanism.flow_cases import CONGESTED, PAPERS_CASE, PROMISE, NoNoise, T, braess, draw, pairs_of, sgd
 from tests.statistical.rates import EACH
 
 import privroute as pr
@@ -43,7 +43,8 @@ def lanes(count: int) -> tuple[pr.Network, pr.Pairs]:
 
 def options_of(name: str, pairs: pr.Pairs) -> Mechanism:
     if name == "sgd":
-        return pr.Sgd(public_demand=pr.Demand(pairs, np.zeros(len(pairs))), alpha=10.0, tilt=0.0)
+        public = pr.Demand(pairs, np.zeros(len(pairs)))
+        return pr.Sgd(public_demand=public, alpha=10.0, tilt=0.0, **PAPERS_CASE)
     return pr.Minimiser(alpha=10.0, tolerance=1e-4, tilt=0.0)
 
 

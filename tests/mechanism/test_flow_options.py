@@ -10,12 +10,15 @@ import pytest
 import privroute as pr
 from privroute.errors import GuaranteeError, NoiseError, PolicyError, PrivrouteError
 from privroute.evaluate.audit import neighbours
+from privroute.flows.route_metric import RouteMetric
+from privroute.flows.route_sets import RouteSets
 from privroute.flows.unit_flows import infeasibility
 from privroute.mechanism.minimiser import optimum_of_mean
 from privroute.mechanism.promise import Promise
+from privroute.mechanism.public_routes import public_routes
 from privroute.mechanism.registry import implementation
 from privroute.network.latency import Latency
-from privroute.privacy.flow_sensitivity import largest_mean_rate
+from privroute.privacy.flow_sensitivity import ceiling_min, largest_mean_rate
 from privroute.study.frame import Frame
 
 GUARANTEE = pr.Guarantee(epsilon=1.0, delta=1e-6)
@@ -73,7 +76,10 @@ def test_powers_for_which_rounding_is_not_bounded_are_refused(options: Any) -> N
 
 def test_a_tolerance_below_that_of_projections_is_refused_on_flat_networks_too() -> None:
     flat = pr.Network([0, 0, 1], [1, 1, 0], Latency.bpr([1.0, 1.5, 1.0], 1.0, 0.0, 1.0), ["home", "work"])
-    assert largest_mean_rate(flat, pairs=2, alpha=1e9, ceiling=8.0, tolerance=1e-13) == 0.0
+    sets = RouteSets.whole(flat, HISTORY.pairs)
+    ceiling = ceiling_min(flat, 8.0)
+    plain = RouteMetric.plain(sets)
+    assert largest_mean_rate(sets, plain, alpha=1e9, ceiling=ceiling, tolerance=1e-13) == 0.0
     with pytest.raises(GuaranteeError, match="cannot be certified"):
         promised(pr.Minimiser(alpha=1e9, tolerance=1e-13), flat)
 
@@ -93,5 +99,5 @@ def test_the_solver_ends_for_the_largest_counts_there_can_be(power: float, backg
     network = pr.Network([0, 0, 1], [1, 1, 0], latency, ["home", "work"], background_per_min=[background] * 3)
     history = pr.DemandHistory(HISTORY.pairs, [[2**40, 1], [2**40, 2**40]])
     study = pr.Study(network, history.frame, GUARANTEE, pr.Minimiser(alpha=10.0))
-    flows = optimum_of_mean(study, history)
+    flows = public_routes(study).sets.dense(optimum_of_mean(study, history))
     assert infeasibility(network, history.pairs, flows).max() < 1e-9

@@ -248,8 +248,8 @@ class TestPlantedBugs:
             raw.append(history)
             return learn_with_noise(network, history, *rest)
 
-        def telling(*arguments: Any) -> pr.Certificate:
-            certificate = right(*arguments)
+        def telling(*arguments: Any, **named: Any) -> pr.Certificate:
+            certificate = right(*arguments, **named)
             object.__setattr__(certificate, "budget", f"large counts: {np.count_nonzero(raw[-1].counts > 2500)}")
             return certificate
 

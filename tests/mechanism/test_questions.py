@@ -46,7 +46,9 @@ class Asking:
 
 def released(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> pr.Release:
     monkeypatch.setattr(learning, "implementation", lambda _: asking)
-    return Announcement(pr.Study(SCENARIO.network, HISTORY.frame, GUARANTEE, pr.Counts())).release(HISTORY)
+    return Announcement(pr.Study(SCENARIO.network, HISTORY.frame, GUARANTEE, pr.Counts(), quality_share=0.0)).release(
+        HISTORY
+    )
 
 
 def test_every_promised_question_gets_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,9 +88,9 @@ def test_a_question_is_charged_before_it_is_asked(monkeypatch: pytest.MonkeyPatc
 
     asking = Watching((1.0, 1.0), (1.0, 1.0))
     monkeypatch.setattr(learning, "implementation", lambda _: asking)
-    release = Announcement(pr.Study(SCENARIO.network, history.frame, GUARANTEE, pr.Counts()), ledger=ledger).release(
-        history
-    )
+    release = Announcement(
+        pr.Study(SCENARIO.network, history.frame, GUARANTEE, pr.Counts(), quality_share=0.0), ledger=ledger
+    ).release(history)
     (charge,) = ledger.account().charges
     assert seen[0] > 0.9
     assert charge.rho == release.certificate.rho

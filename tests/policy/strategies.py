@@ -63,7 +63,7 @@ def _joined(network: pr.Network) -> list[tuple[int, int]]:
 
 @st.composite
 def bush_policies(draw: DrawFn) -> pr.RoutingPolicy:
-    """A random policy by origin on a random network: any acyclic links with any shares, some origins with two bushes."""
+    """A random policy by origin on a random network: acyclic links with any shares, two bushes for each origin."""
     network = draw(networks(most_nodes=7, most_links=20, largest=1e3))
     chance = np.random.default_rng(draw(st.integers(0, 2**32)))
     bushes = [

@@ -118,10 +118,12 @@ def test_draws_are_those_of_the_readable_twin(policy: pr.RoutingPolicy, seed: in
 def test_sampled_frequencies_match_the_probabilities_of_both_forms(policy: pr.RoutingPolicy) -> None:
     assume(len(policy.pairs))
     pair, draws = int(np.argmin(policy.likeliest())), 4000
-    ends = [policy.network.node_labels[node[pair]] for node in (policy.pairs.origin, policy.pairs.destination)]
+    origin, destination = (
+        policy.network.node_labels[node[pair]] for node in (policy.pairs.origin, policy.pairs.destination)
+    )
     for form in (policy, policy.as_paths()):
-        chance = np.array([route.probability for route in form.routes(*ends)])
-        counts = np.bincount(form.sample(*ends, size=draws, seed=11), minlength=chance.size)
+        chance = np.array([route.probability for route in form.routes(origin, destination)])
+        counts = np.bincount(form.sample(origin, destination, size=draws, seed=11), minlength=chance.size)
         tail = np.log(2 * chance.size / EACH)
         # Bernstein's inequality
         assert np.all(np.abs(counts - draws * chance) <= np.sqrt(2 * tail * draws * chance * (1 - chance)) + tail)
@@ -224,7 +226,7 @@ def test_bushes_through_a_closed_node_are_refused() -> None:
 @LARGE
 def test_the_check_finds_what_its_readable_twin_finds(policy: pr.RoutingPolicy, seed: int) -> None:
     chance = np.random.default_rng(seed)
-    arrays = {name: np.array(array) for name, array in policy.bushes.arrays().items()}
+    arrays: dict[str, Any] = {name: np.array(array) for name, array in policy.bushes.arrays().items()}
     assert not twin.fault(policy, arrays)
     if arrays["links"].size:
         place = chance.integers(arrays["links"].size)
@@ -257,11 +259,11 @@ def test_copies_are_equal_and_nothing_can_be_changed() -> None:
 def test_a_policy_keeps_its_arrays_to_itself() -> None:
     scenario = pr.sioux_falls()
     solved = pr.solve_optimum(scenario.network, scenario.demand, gap=1e-4).policy
-    arrays = {name: np.array(array) for name, array in solved.bushes.arrays().items()}
+    arrays: dict[str, Any] = {name: np.array(array) for name, array in solved.bushes.arrays().items()}
     made = pr.RoutingPolicy.by_origin(scenario.network, solved.pairs, **arrays)
     for array in arrays.values():
         array[:] = 0
     assert made == solved
     for array in solved.bushes.arrays().values():
         with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1  # type: ignore[index]
+            array[0] = 1

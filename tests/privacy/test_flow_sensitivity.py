@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 import privroute as pr
 from privroute.errors import GuaranteeError
+from privroute.flows.route_metric import RouteMetric
+from privroute.flows.route_minimiser import minimise_on_routes
+from privroute.flows.route_sets import RouteSets
 from privroute.flows.unit_flows import gradient, step_in_place
 from privroute.mechanism.theory import step_sizes
 from privroute.privacy.flow_sensitivity import (
@@ -27,6 +30,8 @@ from privroute.privacy.noise import GRID
 
 NETWORK, DEMAND = pr.sioux_falls().network, pr.sioux_falls().demand
 CAPS = 2.0 * DEMAND.rate_per_min + 0.1
+SETS = RouteSets.whole(NETWORK, DEMAND.pairs)
+PLAIN = RouteMetric.plain(SETS)
 POSITIVE = st.floats(1e-3, 1e4)
 
 
@@ -49,14 +54,16 @@ def bounds_of(alpha: float = 5.0, ceiling: float = 8.0) -> SgdBounds:
 
 
 def sensitivity(bounds: SgdBounds, steps: np.ndarray, tolerance: float = 1e-10) -> float:
-    return sgd_sensitivity(bounds, steps, request=1 / 60, cap=70.0, pairs=552, links=76, tolerance=tolerance)
+    return sgd_sensitivity(bounds, steps, request=1 / 60, cap=70.0, pairs=552, entries=552 * 76, tolerance=tolerance)
 
 
 def test_the_tolerance_enters_once_for_each_day_and_twice_for_two_data_sets() -> None:
     bounds = bounds_of()
     steps = step_sizes(7, bounds.alpha, bounds.beta)
     rise = sensitivity(bounds, steps, 1e-3) - sensitivity(bounds, steps, 1e-12)
-    assert rise == pytest.approx(2 * math.sqrt(552) * 1e-3 * contraction(steps, bounds.alpha).sum(), rel=1e-6)
+    left = contraction(steps, bounds.alpha)
+    at_start = left[0] * (1 - steps[0] * bounds.alpha)
+    assert rise == pytest.approx(2 * math.sqrt(552) * 1e-3 * (at_start + left.sum()), rel=1e-6)
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, 2.5, math.nan])
@@ -138,19 +145,23 @@ class TestMinimiser:
     def test_the_bound_solves_its_quadratic_inequality(self) -> None:
         """α s² = h a s + h² b²/4, from which it comes."""
         alpha, days = 6.0, 50
+        highest = ceiling_min(NETWORK, 8.0)
         s = minimiser_sensitivity(
-            NETWORK, request=1 / 60, cap=0.0, days=days, alpha=alpha, ceiling=8.0, tolerance=1e-300
+            SETS, PLAIN, request=1 / 60, cap=0.0, days=days, alpha=alpha, ceiling=highest, tolerance=1e-300
         )
         h = 1 / (60 * days)
-        a = np.linalg.norm(8.0 * NETWORK.free_flow_min)
-        b2 = NETWORK.latency.marginal_slope_bound(np.inf, 8.0 * NETWORK.free_flow_min).sum()
-        assert alpha * s**2 == pytest.approx(h * a * s + h**2 * b2 / 4, rel=1e-9)
+        spread = SETS.cost_spread(NETWORK.free_flow_min, highest, np.ones(NETWORK.links))
+        a = math.sqrt(spread.max())
+        assert a <= np.linalg.norm(highest) * (1 + 1e-9)
+        b2 = NETWORK.latency.marginal_slope_bound(np.inf, highest).sum()
+        assert alpha * s**2 == pytest.approx(h * a * s + h**2 * b2 / 4, rel=1e-7)
 
     def test_it_falls_with_days_and_alpha_and_rises_with_the_tolerance(self) -> None:
-        usual = {"request": 1 / 60, "cap": 1.0, "days": 50, "alpha": 6.0, "ceiling": 8.0, "tolerance": 1e-6}
+        usual = {"request": 1 / 60, "cap": 1.0, "days": 50, "alpha": 6.0, "tolerance": 1e-6}
+        highest = ceiling_min(NETWORK, 8.0)
 
         def s(**other: float) -> float:
-            return minimiser_sensitivity(NETWORK, **(usual | other))  # type: ignore[arg-type]
+            return minimiser_sensitivity(SETS, PLAIN, ceiling=highest, **(usual | other))  # type: ignore[arg-type]
 
         assert s(days=100) < s()
         assert s(alpha=12.0) < s()
@@ -158,7 +169,7 @@ class TestMinimiser:
 
     def test_the_cap_grows_with_the_tolerance_and_real_traffic_is_below_it(self) -> None:
         caps = [
-            largest_mean_rate(NETWORK, pairs=552, alpha=400 / 60, ceiling=8.0, tolerance=tolerance)
+            largest_mean_rate(SETS, PLAIN, alpha=400 / 60, ceiling=ceiling_min(NETWORK, 8.0), tolerance=tolerance)
             for tolerance in (1e-6, 1e-5, 1e-4)
         ]
         assert caps == sorted(caps)
@@ -166,16 +177,11 @@ class TestMinimiser:
 
     def test_at_the_cap_the_certificate_still_reaches_the_tolerance(self) -> None:
         network = pr.Network([0, 0, 1], [1, 1, 0], pr.Latency.bpr([1.0, 1.5, 1.0], 0.1), ["a", "b"])
-        cap = largest_mean_rate(network, pairs=2, alpha=0.5, ceiling=8.0, tolerance=1e-6)
-        found = pr.minimise_regularised(
-            network,
-            np.full(2, cap),
-            0.5,
-            pairs=pr.Pairs([0, 1], [1, 0]),
-            tolerance=0.75e-6,
-            ceiling_min=ceiling_min(network, 8.0),
-        )
-        assert found.converged
+        sets = RouteSets.whole(network, pr.Pairs([0, 1], [1, 0]))
+        plain, highest = RouteMetric.plain(sets), ceiling_min(network, 8.0)
+        cap = largest_mean_rate(sets, plain, alpha=0.5, ceiling=highest, tolerance=1e-6)
+        found = minimise_on_routes(sets, plain, np.full(2, cap), 0.5, tolerance=0.75e-6, ceiling=highest)
+        assert found.error_bound <= 0.75e-6
 
     @pytest.mark.parametrize("seed", range(4))
     def test_however_coarse_the_tolerance_rates_at_the_cap_are_solved_in_thousands_of_steps(self, seed: int) -> None:
@@ -185,17 +191,14 @@ class TestMinimiser:
         latency = pr.Latency.affine(times, capacity) if seed % 2 else pr.Latency.bpr(times, capacity)
         network = pr.Network(tail, head, latency, ["a", "b", "c", "d"])
         alpha = float(10 ** chance.uniform(-1.5, 1.7))
-        cap = largest_mean_rate(network, pairs=12, alpha=alpha, ceiling=8.0, tolerance=1e-2)
-        found = pr.minimise_regularised(
-            network,
-            cap * chance.uniform(0.5, 1.0, 12).round(),
-            alpha,
-            pairs=pr.Pairs(tail, head),
-            tolerance=0.75e-2,
-            ceiling_min=ceiling_min(network, 8.0),
-            max_iterations=30_000,
-        )
-        assert found.converged
+        sets = RouteSets.whole(network, pr.Pairs(tail, head))
+        highest = ceiling_min(network, 8.0)
+        metric = RouteMetric.nearest(chance.uniform(0.1, 10.0, 12), chance.uniform(0.2, 5.0, 12))
+        cap = largest_mean_rate(sets, metric, alpha=alpha, ceiling=highest, tolerance=1e-2)
+        rates = cap * chance.uniform(0.5, 1.0, 12).round()
+        found = minimise_on_routes(sets, metric, rates, alpha, tolerance=0.75e-2, ceiling=highest)
+        assert found.error_bound <= 0.75e-2
+        assert found.iterations <= 30_000
 
 
 @given(st.integers(1, 10**7), st.floats(1e-9, 1.0))
@@ -217,6 +220,6 @@ def test_a_step_that_may_leave_the_range_of_the_projection_is_refused() -> None:
             request=0.1,
             cap=1e15,
             pairs=len(CAPS),
-            links=NETWORK.links,
+            entries=len(CAPS) * NETWORK.links,
             tolerance=1e-8,
         )

@@ -128,7 +128,8 @@ def test_a_charge_is_the_rho_of_the_certificate_on_all_its_days(tmp_path: Path, 
     assert release.certificate.sensitivity == pytest.approx(1.0 if kept is None else 12**0.5)
     assert release.certificate.noise_scale is not None
     ratio = (1.0 if kept is None else 12**0.5) / release.certificate.noise_scale
-    assert charge.rho == pytest.approx(ratio**2 / 2, rel=1e-9)
+    # a twentieth of rho is for measuring how useful the release is
+    assert charge.rho * 0.95 == pytest.approx(ratio**2 / 2, rel=1e-9)
     assert str(charge.scope) == "2026-03-02 to 2026-03-06"
     for first in range(5):  # each of its days is spent
         with pytest.raises(BudgetError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from tests.reference.kernels import _MASK, _mix
 if TYPE_CHECKING:
     import privroute as pr
 
-__all__ = ["Walk", "entering", "routes", "sample"]
+__all__ = ["Walk", "entering", "fault", "routes", "sample"]
 
 
 class Walk(NamedTuple):
@@ -32,7 +33,7 @@ def entering(policy: pr.RoutingPolicy, bush: int) -> dict[int, list[tuple[int, f
 
 
 def routes(policy: pr.RoutingPolicy, pair: int) -> list[Walk]:
-    """All routes of a pair in the order of their numbers: by the link that enters the destination, then further back."""
+    """All routes of a pair in the order of their numbers: by the link that enters the destination, then back."""
     bush = int(policy.bushes.bush_of_pair[pair])
     root = int(policy.bushes.root[bush])
     into = entering(policy, bush)
@@ -77,34 +78,25 @@ def sample(policy: pr.RoutingPolicy, pairs: list[int], key: int, stream: int) ->
 
 def fault(policy: pr.RoutingPolicy, arrays: dict[str, np.ndarray]) -> bool:
     """Whether bushes break a rule: order, no-through, shares, or a pair that is not reached. Indices are in range."""
-    network, pairs = policy.network, policy.pairs
-    for bush, root in enumerate(arrays["root"].tolist()):
-        links = arrays["links"][arrays["link_start"][bush] : arrays["link_start"][bush + 1]].tolist()
-        shares = arrays["share"][arrays["share_start"][bush] : arrays["share_start"][bush + 1]].tolist()
-        placed, last, group = {root}, None, []
-        groups: list[list[int]] = []
-        for link in links:
-            head = int(network.head[link])
-            if head != last:
-                group = []
-                groups.append(group)
-            group.append(link)
-            last = head
-        for group in groups:
-            head = int(network.head[group[0]])
-            tails = network.tail[group].tolist()
-            if head in placed or len(set(group)) != len(group) or not set(tails) <= placed:
-                return True
-            if any(network.no_through[tail] and tail != root for tail in tails):
-                return True
-            placed.add(head)
-            if len(group) > 1:
-                mine, shares = shares[: len(group)], shares[len(group) :]
-                if len(mine) < len(group) or min(mine) <= 0 or abs(sum(mine) - 1) > 1e-9:
-                    return True
-        if shares:
+    return any(_is_faulty(policy, arrays, bush) for bush in range(arrays["root"].size))
+
+
+def _is_faulty(policy: pr.RoutingPolicy, arrays: dict[str, np.ndarray], bush: int) -> bool:
+    network, pairs, root = policy.network, policy.pairs, int(arrays["root"][bush])
+    links = arrays["links"][arrays["link_start"][bush] : arrays["link_start"][bush + 1]].tolist()
+    shares = arrays["share"][arrays["share_start"][bush] : arrays["share_start"][bush + 1]].tolist()
+    placed = {root}
+    for head, found in groupby(links, lambda link: int(network.head[link])):
+        group = list(found)
+        tails = network.tail[group].tolist()
+        closed = any(network.no_through[tail] and tail != root for tail in tails)
+        if closed or head in placed or len(set(group)) != len(group) or not set(tails) <= placed:
             return True
-        for pair in np.flatnonzero(arrays["bush_of_pair"] == bush).tolist():
-            if pairs.origin[pair] != root or int(pairs.destination[pair]) not in placed - {root}:
+        placed.add(head)
+        if len(group) > 1:
+            mine, shares = shares[: len(group)], shares[len(group) :]
+            if len(mine) < len(group) or min(mine) <= 0 or abs(sum(mine) - 1) > 1e-9:
                 return True
-    return False
+    mine = np.flatnonzero(arrays["bush_of_pair"] == bush)
+    reached = all(int(to) in placed - {root} for to in pairs.destination[mine])
+    return bool(shares) or not reached or bool(np.any(pairs.origin[mine] != root))

@@ -35,12 +35,16 @@ def project(
     destination: NDArray[np.int32],
     points: NDArray[np.float64],
     *,
+    weight: NDArray[np.float64] | None = None,
+    opened: NDArray[np.bool_] | None = None,
     imbalance: float = 1e-11,
     most_steps: int = 500,
     dtype: DTypeLike = np.float64,
 ) -> tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]:
     """Semismooth Newton on the dual: flows (rows, links), Σ|A x − b| (rows,), potentials (rows, nodes).
 
+    weight : (links,) of the metric |x|² = Σ w_e x_e²; default: 1
+    opened : (rows, links) links that a row may use, of those that the network opens; default: all of these
     imbalance : stop a row when Σ|A x − b| is at most this
 
     Potentials as large as the points carry few digits of a flow. So half way they are added to the points, which moves
@@ -49,6 +53,8 @@ def project(
     rows, nodes = len(points), no_through.size
     matrix = incidence(tail, head, nodes)
     closed = no_through[tail] & (tail[None] != origin[:, None])
+    closed = closed if opened is None else closed | ~opened
+    inverse = np.ones(tail.size) if weight is None else 1.0 / weight
     demand = np.zeros((rows, nodes), dtype=dtype)
     demand[np.arange(rows), origin] = -1
     demand[np.arange(rows), destination] = 1
@@ -56,7 +62,7 @@ def project(
     p = before = np.zeros((rows, nodes), dtype=dtype)
 
     def flows_at(potentials: NDArray[np.floating]) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
-        z = target + (potentials[:, head] - potentials[:, tail])
+        z = target + (potentials[:, head] - potentials[:, tail]) * inverse
         x = np.where(closed, 0, np.clip(z, 0, 1))
         return x, (x == z) & ~closed
 
@@ -71,15 +77,15 @@ def project(
         if not going.any():
             break
         if step_number == most_steps // 2:
-            target, before, p = target + (p[:, head] - p[:, tail]), p, np.zeros_like(p)
+            target, before, p = target + (p[:, head] - p[:, tail]) * inverse, p, np.zeros_like(p)
             continue
         # the free links need not connect the nodes, so clipped ones keep a small weight
         delta = np.clip(np.abs(g).max(axis=1), _SMALLEST_DELTA, _LARGEST_DELTA).astype(np.float64)
-        weight = np.where(free, 1.0, delta[:, None])
-        laplacian = np.einsum("ne,ke,me->knm", matrix, weight, matrix) + np.diag(_last_of_each_part(tail, head, nodes))
+        stiff = np.where(free, 1.0, delta[:, None]) * inverse
+        laplacian = np.einsum("ne,ke,me->knm", matrix, stiff, matrix) + np.diag(_last_of_each_part(tail, head, nodes))
         step = -np.linalg.solve(laplacian, g.astype(np.float64)[..., None])[..., 0]
         step[~going] = 0.0
-        p = p + _length(flows_at, p, step.astype(dtype), tail, head, np.sum(g * step, axis=1))[:, None] * step
+        p = p + _length(flows_at, p, step.astype(dtype), tail, head, np.sum(g * step, axis=1), inverse)[:, None] * step
     x, _ = flows_at(p)
     return x, np.abs(excess(x)).sum(axis=1), before + p
 
@@ -101,6 +107,7 @@ def _length(  # type: ignore[no-untyped-def]
     tail: NDArray[np.int32],
     head: NDArray[np.int32],
     before: NDArray[np.floating],
+    inverse: NDArray[np.float64],
 ) -> NDArray[np.floating]:
     """Step length per row at which the derivative of the dual along `step`, which only rises, has nearly vanished."""
     along = step[:, head] - step[:, tail]
@@ -115,7 +122,7 @@ def _length(  # type: ignore[no-untyped-def]
             break
         high = np.where(going & (here > 0), s, high)
         low = np.where(going & (here <= 0), s, low)
-        rise = np.sum(np.where(free, along**2, 0), axis=1)
+        rise = np.sum(np.where(free, along**2 * inverse, 0), axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = s - here / rise
         halfway = np.where(np.isfinite(high), (low + np.where(np.isfinite(high), high, 0)) / 2, 8 * s)

@@ -9,6 +9,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -140,8 +141,50 @@ def test_tables_that_do_not_fit_are_refused(
 
 def test_zones_are_what_the_nodes_say(saved: Path, tmp_path: Path) -> None:
     flags = [True] * 20 + [False] * 4
-    place = changed(saved, tmp_path / "out", "nodes", column("is_zone", lambda _: pa.array(flags)))
+    replace(RELEASE, policy=RELEASE.policy.as_paths()).save(tmp_path / "paths")
+    fewer = column("is_zone", lambda _: pa.array(flags))
+    place = changed(tmp_path / "paths", tmp_path / "out", "nodes", fewer)
     assert pr.load_release(place).network.zones.tolist() == list(range(20))
+    # a policy by origin has a bush for each zone, so it contradicts nodes with fewer
+    with pytest.raises(ReleaseError, match="at nodes that are no zones"):
+        pr.load_release(changed(saved, tmp_path / "contradicting", "nodes", fewer))
+
+
+def test_routes_that_contradict_the_policy_are_refused(saved: Path, tmp_path: Path) -> None:
+    def halved(values: pa.ChunkedArray) -> pa.Array:
+        listed = values.to_pylist()
+        several = next(place for place in range(len(listed) - 1) if 0 < listed[place] < 1 and listed[place + 1] < 1)
+        listed[several], listed[several + 1] = listed[several + 1], listed[several]
+        return pa.array(listed, values.type)
+
+    place = changed(saved, tmp_path / "out", "routes", column("probability", halved))
+    with pytest.raises(ReleaseError, match=r"routes.parquet has other routes than policy.arrow|sum to"):
+        pr.load_release(place)
+
+
+def test_a_policy_file_that_is_cut_or_of_another_release_is_refused(saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved, tmp_path / "cut")
+    policy = tmp_path / "cut" / "policy.arrow"
+    whole = policy.read_bytes()
+    for damaged in (whole[:-7], b"", whole[:100] + b"x" + whole[101:]):
+        policy.write_bytes(damaged)
+        with pytest.raises(ReleaseError, match=r"policy.arrow is not the file that was released"):
+            pr.load_release(tmp_path / "cut")
+    other = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(0.1, 1e-6))
+    other.save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "policy.arrow", policy)
+    with pytest.raises(ReleaseError, match=r"routes.parquet has other routes than policy.arrow"):
+        pr.load_release(signed(tmp_path / "cut", policy))
+
+
+def test_only_small_policies_are_written_out_as_routes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privroute.release.files.MOST_WRITTEN_ROUTES", RELEASE.policy.summary().paths - 1)
+    RELEASE.save(tmp_path / "large")
+    assert not (tmp_path / "large" / "routes.parquet").exists()
+    assert pr.load_release(tmp_path / "large").policy == RELEASE.policy
+    replace(RELEASE, policy=RELEASE.policy.as_paths()).save(tmp_path / "paths")
+    assert (tmp_path / "paths" / "routes.parquet").exists()
+    assert pr.load_release(tmp_path / "paths").policy == RELEASE.policy.as_paths()
 
 
 def test_tables_in_several_parts_read_the_same(saved: Path, tmp_path: Path) -> None:

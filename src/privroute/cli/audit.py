@@ -66,7 +66,7 @@ def audit(
         say(f"Making {runs:,} releases of each of two data sets with {mechanism} ...")
     with bar() as progress:
         found = run_audit(
-            lambda network, history: pr.learn(network, history, promise, chosen),
+            lambda network, history: pr.learn(network, history, promise, chosen, quality_share=0.0),
             promise,
             data=data,
             runs=runs,

@@ -11,7 +11,8 @@ from privroute.cli import inputs
 from privroute.cli.route import load
 from privroute.cli.study_options import settings_of, with_keys
 from privroute.cli.terminal import line, percent, say, table, warn
-from privroute.errors import FormatError, InputError
+from privroute.errors import FormatError, InputError, named
+from privroute.release.usefulness import useful_in_words
 from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 _TRIP_FILES = (".parquet", ".pq")
+_LONGEST_HEADER = 2**16
 _DAILY_COUNTS = (
-    "daily counts, a CSV with the columns date, origin, destination, trips, one row for each day and pair; count the "
-    "trips of a trip file by day, origin and destination first, or give the trips with --private-trips and --study"
+    "daily counts, a CSV with the columns date, origin, destination, trips, one row for each day and pair, or files "
+    "with one row per trip; name their columns in a study file with --study"
 )
 
 
-@with_keys("calendar.from", "calendar.to", "calendar.period_min", "data.expansion")
+@with_keys("calendar.from", "calendar.to", "calendar.periods", "calendar.period_min", "data.expansion")
 def evaluate(
     release: inputs.ReleaseArgument,
     given: dict[str, Any],
@@ -36,7 +38,7 @@ def evaluate(
     matrix: inputs.MatrixOption = None,
     private_counts: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="PRIVATE: CSV with date, origin, destination, trips. Result is private."),
+        typer.Option(metavar="PATH", help="PRIVATE: daily counts (date, origin, destination, trips) or a trip file."),
     ] = None,
     private_trips: Annotated[
         list[str] | None,
@@ -63,8 +65,9 @@ def evaluate(
         raise InputError("--matrix is only valid with --demand; remove it")
     if private_trips and study is None:
         raise InputError("--private-trips needs --study, which sets the columns, hours and days")
-    if private_counts is not None and (private_counts.is_dir() or private_counts.suffix.lower() in _TRIP_FILES):
-        raise InputError(f"{private_counts}: --private-counts takes {_DAILY_COUNTS}")
+    if private_counts is not None and _one_row_per_trip(private_counts):
+        pattern = private_counts / "*.parquet" if private_counts.is_dir() else private_counts
+        private_counts, private_trips = None, [str(pattern)]
     settings = settings_of(study, given)
     found = load(release)
     # A release leaves pairs out only where its network joins them by no path and that was asked for.
@@ -84,10 +87,13 @@ def evaluate(
         return
     if found.demand is None:
         raise InputError(f"{release} contains no demand; pass a public one with --demand")
-    _show(found, found.demand, "Against the released demand")
+    line("Measured on the true trips, with noise", style="bold")
+    for sentence in useful_in_words(found):
+        say(sentence, bullet=True)
+    _show(found, found.demand, "Modelled, against the released demand", modelled=True)
     say(
-        "The policy was computed for this demand, so it is close to its optimum. Use --demand to compare with another "
-        "demand. Only the curator can compare with the real traffic (--private-counts)."
+        "The policy was computed for this demand, so the modelled figure says nothing about real traffic. Use --demand "
+        "to compare with another demand. Only the curator can compare with the real traffic (--private-counts)."
     )
 
 
@@ -108,6 +114,10 @@ def _private_mean(
     frame = Frame(found.policy.pairs, calendar, expansion, kept)
     study = pr.Study(found.network, frame, mechanism=Unprotected(), trips=settings.trip_format())
     if trips:
+        if frame.calendar.period.begins is None:
+            raise InputError(
+                f"files of trips need {named('period')}, like 07:00-08:00: the release does not say its hours"
+            )
         return pr.read_trips(trips, study, report=_quiet).mean
     try:
         return pr.read_daily_od(counts or "", study, report=_quiet).mean
@@ -118,7 +128,7 @@ def _private_mean(
 
 
 def _changed(calendar: "Calendar", settings: "Settings") -> "Calendar":
-    """The calendar of a certificate with the first day, the last day or the length that flags set instead."""
+    """The calendar of a certificate with the days, the hours or the length that flags set instead."""
     from privroute.study.calendar import Period  # noqa: PLC0415 - numbers
 
     ends = {"calendar.from", "calendar.to"}
@@ -130,9 +140,24 @@ def _changed(calendar: "Calendar", settings: "Settings") -> "Calendar":
         known = {key: KEYS[key].read(rule[key]) for key in (*ends, "calendar.weekdays") if key in rule}
         days = replace(settings, values={**known, **{key: settings.values[key] for key in given}}).calendar()
         calendar = replace(days, periods=calendar.periods, time_zone=calendar.time_zone)
+    if "calendar.periods" in settings.values:
+        calendar = replace(calendar, periods=settings.calendar().periods)
     if "calendar.period_min" in settings.values:
         calendar = replace(calendar, periods=(Period(settings.values["calendar.period_min"]),))
     return calendar
+
+
+def _one_row_per_trip(path: Path) -> bool:
+    """Whether a private file holds single trips: a folder, Parquet, or a CSV whose header has no number of trips."""
+    if path.is_dir() or path.suffix.lower() in _TRIP_FILES:
+        return True
+    try:
+        with path.open("rb") as stream:
+            header = stream.readline(_LONGEST_HEADER).decode("utf-8-sig", "replace").lower()
+    except OSError:
+        return False  # said by the reader
+    names = {name.strip().strip('"') for name in header.replace(";", ",").split(",")}
+    return "trips" not in names and "departure" in names
 
 
 def _quiet(_rows: object) -> None:
@@ -144,11 +169,14 @@ def _zone_pairs(found: pr.Release) -> int:
     return zones * (zones - 1)
 
 
-def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "") -> None:
-    """Print the comparison; every line of it begins with the mark."""
+def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "", modelled: bool = False) -> None:
+    """Print the comparison; every line of it begins with the mark.
+
+    modelled : the policy was computed for this demand
+    """
     import numpy as np  # noqa: PLC0415 - slow to load
 
-    from privroute.evaluate.suboptimality import Baseline, policies_without_data  # noqa: PLC0415 - the private side
+    from privroute.evaluate.suboptimality import Baseline, policies_to_beat  # noqa: PLC0415 - the private side
 
     network, policy = found.network, found.policy
     traffic = demand.on(policy.pairs)
@@ -156,7 +184,8 @@ def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "") -
         raise InputError("the demand is zero for all pairs, so there is nothing to compare")
     baseline = Baseline.of(network, traffic)
     name = f"released, {found.certificate.mechanism}" + ("" if found.certificate.private else " (NOT PRIVATE)")
-    rows = {name: policy, **policies_without_data(network, traffic)}
+    name += ", modelled" if modelled else ""
+    rows = {name: policy, **policies_to_beat(network, traffic)}
 
     def cells(label: str, total: float, above: float) -> list[str]:
         return [f"{mark}{label}", f"{total:,.1f}", f"{total / traffic.total_per_min:.2f}", percent(above)]

@@ -8,6 +8,8 @@ import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, say, say_json
 from privroute.release.explanation import budget_in_words, explain, odds_factor
+from privroute.release.signal import Signal
+from privroute.release.usefulness import useful_in_words
 
 __all__ = ["inspect", "routes_in_words"]
 
@@ -19,7 +21,7 @@ def inspect(
     """Explain what a release protects, how strongly, and what it does not protect."""
     found = pr.load_release(release)
     certificate, words, size = found.certificate, explain(found.certificate), found.policy.summary()
-    network = found.network
+    network, signal = found.network, Signal.of(found)
     if as_json:
         known = certificate.guaranteed and certificate.rho is not None and certificate.delta is not None
         say_json(
@@ -27,6 +29,8 @@ def inspect(
                 "private": certificate.private,
                 "odds_factor": odds_factor(certificate.rho or 0.0, certificate.delta or 0.0) if known else None,
                 "certificate": certificate.as_dict(),
+                "quality": None if found.quality is None else found.quality.as_dict(),
+                "signal": None if signal is None else signal.as_dict(),
                 "words": words.as_dict(),
                 "network": {"nodes": network.nodes, "links": network.links, "zones": int(network.zones.size)},
                 "policy": {"pairs": size.pairs, "paths": size.paths, "most_paths": size.most_paths},
@@ -37,6 +41,9 @@ def inspect(
     line(f"Release {release}", style="bold")
     say(words.verdict, style="bold green" if certificate.private else "bold white on red")
     say(f"For {certificate.calendar}.")
+    heading("How useful it is")
+    for sentence in useful_in_words(found):
+        say(sentence, bullet=True)
     sections = {
         "What is protected": words.protected,
         "From whom": words.from_whom,

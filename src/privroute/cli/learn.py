@@ -124,6 +124,8 @@ def learn(
             else pr.read_daily_od(history or "", chosen, report=reports.append)
         )
     _say_counted(data, reports[-1], chosen.calendar)
+    if announced is not None:
+        _say_signal(data, announced)
     if dry_run or out is None:
         if trips:
             say_profile(trips, chosen, data, reports[-1], memory_mb=memory_mb, temp_folder=temp_folder)
@@ -214,10 +216,28 @@ def _say_counted(data: "pr.DemandHistory", rows: "TripRows", calendar: "Calendar
         line(f"PRIVATE, do not publish: no trip was counted; {cause}", style="yellow")
 
 
+def _say_signal(data: "pr.DemandHistory", announced: "Announcement") -> None:
+    """Trips of a pair against the noise that its count will get, on the curator's terminal."""
+    import numpy as np  # noqa: PLC0415 - slow to load
+
+    promise, mechanism = announced.promise, announced.study.mechanism
+    if promise is None or mechanism.on_flows:
+        return
+    sums = data.counts.sum(axis=0).astype(np.float64)
+    typical = float(np.sqrt(np.mean(sums * sums))) if sums.size else 0.0
+    scale = promise.scale * (data.days**0.5 if mechanism.name == "daily" else 1.0)
+    drowned = "" if typical >= scale else ". THE NOISE DROWNS THEM: use more days, larger zones or a larger epsilon"
+    line(
+        f"PRIVATE, do not publish: a typical pair has {typical:,.3g} trips, where the noise is {scale:,.3g}{drowned}",
+        style="yellow",
+    )
+
+
 def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) -> None:
     """What was released, and what it promises."""
     from privroute.cli.inspect_release import routes_in_words  # noqa: PLC0415 - loaded when needed
     from privroute.release.explanation import budget_in_words  # noqa: PLC0415
+    from privroute.release.usefulness import useful_in_words  # noqa: PLC0415
 
     line(f"Released: {out}", style="bold")
     why = release.certificate.why_not_private
@@ -231,6 +251,8 @@ def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) ->
         f"{routes_in_words(release.policy)}. "
         f"The costs of releases from the same trips add up: {budget_in_words(release.certificate)}."
     )
+    for sentence in useful_in_words(release):
+        say(sentence, bullet=True)
     line(f"To show what it protects, and what it does not: privroute inspect {out}")
 
 

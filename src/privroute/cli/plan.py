@@ -10,18 +10,23 @@ from privroute.cli import inputs
 from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, heading, line, percent, say, table, warn
 from privroute.errors import InputError, arg, named
-from privroute.study.mechanisms import noise_is_on_flows
+from privroute.study.mechanisms import noise_is_on_flows, public_options
 
 if TYPE_CHECKING:
     from privroute.evaluate.plan import Plan
     from privroute.network.pairs import OnUnreachable
+    from privroute.study.mechanisms import Mechanism
+    from privroute.study.settings import Settings
 
 __all__ = ["plan"]
 
 _GOOD_PERCENT = 0.1
+_NOTHING_TO_GAIN = 0.01  # percent
+_TUNED = ("alpha", "tilt", "detour", "power", "cap_factor", "steps_per_day")
 _KEYS = (
     *("network.source", "network.latency", "network.on_unreachable"),
     *("calendar.days", "calendar.period_min", "data.expansion", "guarantee.delta", "mechanism.name", "mechanism.alpha"),
+    *("unit.protect", "unit.max_requests", "unit.max_per_pair", "quality.share"),
 )
 
 
@@ -43,8 +48,18 @@ def plan(
     epsilons: Annotated[
         str | None, typer.Option(metavar="LIST", help="Epsilons to try, like 0.01,0.1,1. Default: from 0.001 to 10.")
     ] = None,
+    tune_for: Annotated[
+        float | None,
+        typer.Option(
+            metavar="EPSILON", help="First choose the options of minimiser or sgd for this epsilon, on the prior alone."
+        ),
+    ] = None,
     draws: Annotated[int, typer.Option(min=1, max=1000, help="Number of simulated histories for each epsilon.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation: the same seed gives the same plan.")] = 1,
+    trips_per_user: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Public CSV with trips, users: compare bounds on users (and days) instead."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Folder for plan.csv, plan.json and plan.png.")
     ] = None,
@@ -61,18 +76,16 @@ def plan(
     from privroute.study.source import read_public_demand  # noqa: PLC0415
 
     wanted = _numbers(epsilons)
-    if prior is not None and zone_sizes is not None:
-        raise InputError("--prior and --zone-sizes exclude each other; pass one")
-    if (zone_sizes is None) != (trips_per_hour is None):
-        raise InputError("--zone-sizes and --trips-per-hour are only valid together; pass both, or --prior")
+    _check_prior(prior, zone_sizes, trips_per_hour)
     settings = settings_of(study, given, assigned)
     own = settings.values.get("guarantee.epsilon")
+    if trips_per_user is not None:
+        _show_bounds(trips_per_user, settings, wanted)
+        return
     if not {"calendar.days", "calendar.from", "calendar.to"} & set(settings.values):
         raise InputError(f"{named('days')} is missing: pass the number of days of data")
     calendar, source, kept = settings.calendar(), settings.source(), settings.contribution()
-    if settings.get("mechanism.name") == "none":
-        raise InputError(f"{arg('mechanism', 'none')} is part of every plan; choose a private mechanism")
-    settings.check_mechanism(prior=True)
+    _check_mechanism(settings, tune_for)
     roads, usual = source.read()
     if prior is not None:
         usual = read_public_demand(
@@ -82,7 +95,7 @@ def plan(
         usual = _gravity(roads, zone_sizes, trips_per_hour, source.on_unreachable)
     if usual is None:
         raise InputError("a plan needs a public demand: pass --prior, or --zone-sizes with --trips-per-hour")
-    mechanism = settings.mechanism(usual if settings.get("mechanism.name") == "sgd" else None)
+    mechanism = _mechanism(settings, roads, usual, tune_for, seed)
     with bar() as progress:
         found = make_plan(
             roads,
@@ -97,12 +110,65 @@ def plan(
             draws=draws,
             seed=seed,
             prior_is_gravity=zone_sizes is not None,
+            quality_share=settings.get("quality.share"),
             progress=progress,
         )
     _show(found, roads, kept, own)
     if out is not None:
         for path in write_plan(found, out):
             line(f"Written: {path}")
+
+
+def _check_prior(prior: Path | None, zone_sizes: Path | None, trips_per_hour: float | None) -> None:
+    """Refuse sources of a public demand that exclude each other."""
+    if prior is not None and zone_sizes is not None:
+        raise InputError("--prior and --zone-sizes exclude each other; pass one")
+    if (zone_sizes is None) != (trips_per_hour is None):
+        raise InputError("--zone-sizes and --trips-per-hour are only valid together; pass both, or --prior")
+
+
+def _check_mechanism(settings: "Settings", tune_for: float | None) -> None:
+    if settings.get("mechanism.name") == "none":
+        raise InputError(f"{arg('mechanism', 'none')} is part of every plan; choose a private mechanism")
+    if tune_for is None:
+        settings.check_mechanism(prior=True)
+    elif not noise_is_on_flows(settings.get("mechanism.name")):
+        raise InputError(f"--tune-for is for {arg('mechanism', 'minimiser')} and {arg('mechanism', 'sgd')}; omit it")
+
+
+def _mechanism(
+    settings: "Settings", roads: pr.Network, prior: pr.Demand, tune_for: float | None, seed: int
+) -> "Mechanism | None":
+    if tune_for is not None:
+        return _tuned(settings, roads, prior, tune_for, seed)
+    return settings.chosen_mechanism(prior if noise_is_on_flows(settings.get("mechanism.name")) else None)
+
+
+def _tuned(settings: "Settings", roads: pr.Network, prior: pr.Demand, epsilon: float, seed: int) -> "Mechanism":
+    """Choose options on public data, and show them as they are passed to `privroute learn`."""
+    from privroute.evaluate.tuning import tune  # noqa: PLC0415 - the private side
+
+    calendar = settings.calendar()
+    promise = pr.Guarantee(epsilon, settings.values.get("guarantee.delta", 1e-6))
+    with bar() as progress:
+        (found,) = tune(
+            roads,
+            prior,
+            [promise],
+            settings.get("mechanism.name"),
+            days=calendar.days,
+            period_min=calendar.period.minutes,
+            expansion=settings.get("data.expansion"),
+            seed=seed,
+            progress=progress,
+        )
+    options = public_options(found.best.options)
+    chosen = {name: options[name] for name in _TUNED if options.get(name) is not None}
+    say(
+        f"Options chosen on the public prior for epsilon {epsilon:g}, with the prior as public demand: "
+        + " ".join(f"--set mechanism.{name}={value:g}" for name, value in chosen.items())
+    )
+    return found.best.options
 
 
 def _numbers(text: str | None) -> tuple[float, ...]:
@@ -114,6 +180,43 @@ def _numbers(text: str | None) -> tuple[float, ...]:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise InputError(f"--epsilons {text[:40]!r} is not a list of numbers; write it like 0.01,0.1,1") from None
+
+
+def _show_bounds(path: Path, settings: "Settings", epsilons: tuple[float, ...]) -> None:
+    """Compare max_requests by what they keep of a public distribution and what noise they need."""
+    from privroute.evaluate.bounds import compare_bounds  # noqa: PLC0415 - the private side
+    from privroute.network.text_files import read_table  # noqa: PLC0415
+
+    unit = settings.get("unit.protect")
+    if unit == "request":
+        raise InputError(f"--trips-per-user is for {arg('unit', 'user')} or {arg('unit', 'user-day')}; pass one")
+    sizes, users = read_table(path), {}
+    sizes.require("trips", "users")
+    for where, row in sizes:
+        users[int(where.amount(row.get("trips", ""), "trips"))] = where.amount(row.get("users", ""), "users")
+    epsilon = settings.values.get("guarantee.epsilon", 1.0 if 1.0 in epsilons else epsilons[-1])
+    guarantee = pr.Guarantee(epsilon, settings.values.get("guarantee.delta", 1e-6), unit)
+    rows = compare_bounds(users, guarantee)
+    best = min(rows, key=lambda row: row.noise_over_kept)
+    table(
+        f"Bounds on each {unit}: epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}",
+        ["max-requests", "trips kept", "noise on a count", "with max-per-pair 1", "noise over kept"],
+        [
+            (
+                f"{row.max_requests:,}",
+                percent(100 * row.kept),
+                f"± {_trips(row.noise)}",
+                f"± {_trips(row.noise_one_per_pair)}",
+                f"{_trips(row.noise_over_kept)}",
+            )
+            for row in rows
+        ],
+    )
+    say(
+        f"The noise over what is kept is smallest with {best.max_requests:,}. A larger bound keeps more of frequent "
+        "travellers. A small max-per-pair lowers the noise, and drops repeated trips like commutes. Trips that are "
+        "dropped make the demand too small: state the total (total_vehicles_per_hour) or measure it (max_for_total)."
+    )
 
 
 def _gravity(roads: pr.Network, zone_sizes: Path, trips_per_hour: float, on_unreachable: "OnUnreachable") -> pr.Demand:
@@ -135,6 +238,9 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
         f"{found.days:,} days of {found.period_min:g} minutes, about {found.expected_trips:,.0f} trips in the data "
         "according to the public prior. All data are simulated from the prior; no trip was read."
     )
+    if not noise_is_on_flows(found.mechanism):
+        say(f"A typical pair has about {_trips(found.trips_per_pair)} of these trips, beside the noise on its count.")
+    blank = () if found.other_mechanism is None else ("",)
     table(
         f"Expected travel time above the optimum: {found.mechanism}, delta {found.delta:g}",
         [
@@ -143,6 +249,7 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
             "median",
             "lowest",
             "highest",
+            *([] if found.other_mechanism is None else [f"median of\n{found.other_mechanism}"]),
         ],
         [
             *(
@@ -152,8 +259,9 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
                     percent(row.median),
                     percent(row.low),
                     percent(row.high),
+                    *(percent(other.median) for other in found.other_rows[position : position + 1]),
                 )
-                for row in found.rows
+                for position, row in enumerate(found.rows)
             ),
             (
                 "no noise, NOT PRIVATE",
@@ -161,8 +269,9 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
                 percent(found.without_noise_median),
                 percent(min(found.without_noise)),
                 percent(max(found.without_noise)),
+                *blank,
             ),
-            *((f"no data: {row.name}", "-", percent(row.percent), "", "") for row in found.without_data),
+            *((f"no data: {row.name}", "-", percent(row.percent), "", "", *blank) for row in found.without_data),
         ],
     )
     if found.caveat is not None:
@@ -182,6 +291,14 @@ def _advice(found: "Plan") -> list[str]:
     good = found.smallest_epsilon(goal)
     useful = found.smallest_epsilon(free.percent)
     chance = found.smallest_epsilon(2 * found.without_noise_median)
+    if found.to_gain < _NOTHING_TO_GAIN:
+        return [
+            (
+                f"There is nothing to gain: {free.name} is within {percent(free.percent)} of the optimum of this "
+                "demand, because the roads are hardly congested. Routes need no trips here; choose busier hours, or "
+                "publish nothing."
+            )
+        ]
     sentences = [
         f"Epsilon {good:g} is the smallest of these whose policy is within {percent(goal)} of the optimum (median)."
         if good is not None

@@ -1,5 +1,6 @@
 """`privroute serve`: the page and the API of a release."""
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,6 +51,7 @@ def serve(
 
     The server reads only the release and has no access to trips, ledgers or mechanisms. It does not log requests.
     """
+    gc.disable()  # nothing of what the start imports and reads is garbage; the server turns it on again
     options = _options(basemap, basemap_credit, vehicle_key)
     serve_release(load(release), host=host, port=port, open_browser=open_browser, options=options)
 

@@ -49,8 +49,8 @@ class GravityModel:
     minutes : (pairs,) free-flow minutes
     """
 
-    origin: NDArray[np.int32]
-    destination: NDArray[np.int32]
+    origin: NDArray[np.int32] | NDArray[np.intp]
+    destination: NDArray[np.int32] | NDArray[np.intp]
     minutes: NDArray[np.float64]
 
     @classmethod
@@ -128,7 +128,7 @@ class GravityModel:
         exponent *= -theta / exponent.mean()
         exponent -= exponent.max()
         np.maximum(exponent, -_FARTHEST, out=exponent)
-        return np.exp(exponent, out=exponent)
+        return np.asarray(np.exp(exponent, out=exponent))
 
     def _factors(
         self,
@@ -235,7 +235,9 @@ def _steadied(sums: NDArray[np.float64], pairs: NDArray[np.intp], total: float, 
     return np.asarray(steady * (total / steady.sum()))
 
 
-def _sums(ends: NDArray[np.int32], values: NDArray[np.float64], zones: int = 0) -> NDArray[np.float64]:
+def _sums(
+    ends: NDArray[np.int32] | NDArray[np.intp], values: NDArray[np.float64], zones: int = 0
+) -> NDArray[np.float64]:
     """Sum of the values at each end."""
     return np.bincount(ends, values, zones).astype(np.float64, copy=False)
 

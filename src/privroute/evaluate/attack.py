@@ -196,7 +196,7 @@ def answer_without_noise(
     overheard = _Overheard()
     release = learn_with_noise(network, history, guarantee, mechanism, overheard)
     shown = _seen(release)
-    if release.noisy_counts is None and overheard.values:
+    if release.demand is None and overheard.values:
         before = np.concatenate(overheard.values).astype(np.float64)
         return before if before.size == shown.size else shown
     return shown
@@ -323,9 +323,11 @@ def attack_releases(
 
 
 def _seen(release: Release) -> NDArray[np.float64]:
-    """What the adversary looks at: the released counts, else the unit flows of all pairs in one row."""
+    """What the adversary looks at: the released counts or demand, else the unit flows of all pairs in one row."""
     if release.noisy_counts is not None:
         return release.noisy_counts.astype(np.float64)
+    if release.demand is not None:
+        return release.demand.rate_per_min
     return unit_flows_of(release.policy).ravel()
 
 

@@ -102,7 +102,8 @@ def worst_case(mechanism: str) -> tuple[str | Mechanism, tuple[Network, DemandHi
     if mechanism == "minimiser":
         return Minimiser(alpha=1.0, ceiling=1.01, tilt=0.0, tolerance=1e-7), data
     nobody = Demand(data[1].pairs, np.zeros(len(data[1].pairs)))
-    return Sgd(public_demand=nobody, alpha=1.0, tilt=0.0), data
+    # every road at its public cost: there the bound is attained
+    return Sgd(public_demand=nobody, alpha=1.0, tilt=0.0, routes="all", prior_ceiling=1.0, steps_per_day=3), data
 
 
 def audit(
@@ -193,7 +194,9 @@ def _best_threshold(
 
 
 def _statistic(release: Release) -> float:
-    """What an adversary looks at: the released count of the rare pair, or else how short its routes are."""
+    """What an adversary looks at: the released count or demand of the rare pair, or else how short its routes are."""
     if release.noisy_counts is not None:
         return float(release.noisy_counts[0])
+    if release.demand is not None:
+        return float(release.demand.rate_per_min[0])
     return -float(release.policy.expected(release.network.free_flow_min)[0])

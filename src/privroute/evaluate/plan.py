@@ -8,25 +8,27 @@ noise; the row without noise shows the first alone.
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privroute.errors import InputError
 from privroute.evaluate.seeded_noise import SeededNoise
-from privroute.evaluate.suboptimality import Baseline, Comparison, policies_without_data
+from privroute.evaluate.suboptimality import Baseline, Comparison, policies_to_beat
 from privroute.history.demand_history import DemandHistory
 from privroute.history.simulate import simulate_days
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.registry import implementation
+from privroute.mechanism.shares import Shares
 from privroute.network.checks import check_period_of_day
 from privroute.network.demand import Demand
 from privroute.progress import check_progress, tell
 from privroute.study.calendar import Calendar
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, delta_caveat
-from privroute.study.mechanisms import Unprotected, as_mechanism
+from privroute.study.mechanisms import Counts, Layered, Unprotected, as_mechanism, default_mechanism, public_options
+from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
@@ -72,16 +74,30 @@ class PlanRow:
         """The unluckiest draw."""
         return max(self.percent)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "epsilon": self.epsilon,
+            "noise_scale": self.noise_scale,
+            "median_percent": self.median,
+            "low_percent": self.low,
+            "high_percent": self.high,
+            "percent": list(self.percent),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Expected suboptimality for a range of epsilon, beside what needs no data.
 
     rows : one per epsilon, rising
+    other_mechanism, other_rows : the same days with the mechanism that is not the default, where none was named
     without_noise : the same days learned from without protection, one value per draw: the chance of the days
-    without_data : what needs no trip at all
+    without_data : what drivers do without advice, and what needs no trip at all
+    trips_per_pair : root mean square over the pairs of their trips in the data, by the prior
     expected_trips : trips in the data over all days, by the prior
     optimum_minutes : vehicle-minutes per minute of the prior's optimum
+    options : of the mechanism, as a certificate would have them
     """
 
     mechanism: str
@@ -95,6 +111,15 @@ class Plan:
     rows: tuple[PlanRow, ...]
     without_noise: tuple[float, ...]
     without_data: tuple[Comparison, ...]
+    other_mechanism: str | None = None
+    other_rows: tuple[PlanRow, ...] = ()
+    trips_per_pair: float = 0.0
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def to_gain(self) -> float:
+        """Percent that a perfect policy could gain over the best that needs no data."""
+        return min((row.percent for row in self.without_data), default=0.0)
 
     @property
     def caveat(self) -> str | None:
@@ -119,6 +144,7 @@ class Plan:
         """Return plain values for JSON."""
         return {
             "mechanism": self.mechanism,
+            "options": self.options,
             "delta": self.delta,
             "why_not_private": self.caveat,
             "days": self.days,
@@ -127,18 +153,12 @@ class Plan:
             "draws": len(self.without_noise),
             "seed": self.seed,
             "expected_trips": self.expected_trips,
+            "trips_per_pair": self.trips_per_pair,
+            "to_gain_percent": self.to_gain,
             "optimum_vehicle_minutes_per_minute": self.optimum_minutes,
-            "rows": [
-                {
-                    "epsilon": row.epsilon,
-                    "noise_scale": row.noise_scale,
-                    "median_percent": row.median,
-                    "low_percent": row.low,
-                    "high_percent": row.high,
-                    "percent": list(row.percent),
-                }
-                for row in self.rows
-            ],
+            "rows": [row.as_dict() for row in self.rows],
+            "other_mechanism": self.other_mechanism,
+            "other_rows": [row.as_dict() for row in self.other_rows],
             "without_noise_percent": list(self.without_noise),
             "without_data_percent": {row.name: row.percent for row in self.without_data},
         }
@@ -154,24 +174,29 @@ def plan(
     delta: float = 1e-6,
     contribution: Contribution | None = None,
     epsilons: Sequence[float] = DEFAULT_EPSILONS,
-    mechanism: str | Mechanism = "counts",
+    mechanism: str | Mechanism | None = None,
     draws: int = 5,
     seed: int = 1,
     prior_is_gravity: bool = False,
+    quality_share: float = QUALITY_SHARE,
     progress: Progress | None = None,
 ) -> Plan:
     """Simulate what learning would give for each epsilon. Only public data.
 
     prior : public demand, the whole traffic
     days, period_min, expansion : the public frame of the data to come
+    mechanism : None plans with the default of these pairs and bounds, and also with the other of counts and layered
     contribution : the bounds on users, for a guarantee about users or users' days. The noise is that of these bounds;
         trips that they would leave out are not simulated
     draws : simulated histories, each with its own noise; the same for every epsilon, so that rows can be compared
     prior_is_gravity : the prior is itself a gravity model, so comparing with one says nothing and is left out
+    quality_share : of rho, set apart for measuring how useful the release is; it makes the noise larger
     progress : called with the share of the policies that are learned
     """
     check_progress(progress)
-    chosen = as_mechanism(mechanism)
+    usual = default_mechanism(len(prior.pairs), contribution)
+    chosen = usual if mechanism is None else as_mechanism(mechanism)
+    other = None if mechanism is not None else Layered() if isinstance(usual, Counts) else Counts()
     if isinstance(chosen, Unprotected):
         raise InputError('mechanism "none" needs no plan: it has no epsilon')
     unit = "request" if contribution is None else contribution.unit
@@ -181,17 +206,23 @@ def plan(
     _check(prior, days, draws, seed)
     traffic = Demand(prior.pairs, prior.rate_per_min, expansion=expansion)
     frame = Frame(prior.pairs, Calendar.of_days(days, check_period_of_day(period_min)), traffic.expansion, contribution)
-    scales = [_scale(network, frame, guarantee, chosen) for guarantee in guarantees]
+    compared: list[Mechanism] = [chosen] if other is None else [chosen, other]
+    scales = [
+        [_scale(Study(network, frame, guarantee, one, quality_share=quality_share)) for guarantee in guarantees]
+        for one in compared
+    ]
     baseline = Baseline.of(network, prior)
-    columns: list[list[float]] = [[] for _ in guarantees]
+    columns: list[list[list[float]]] = [[[] for _ in guarantees] for _ in compared]
     unprotected: list[float] = []
-    total = draws * (len(guarantees) + 1)
+    total = draws * (len(guarantees) * len(compared) + 1)
     done = 0
 
-    def learned(history: DemandHistory, guarantee: Guarantee | None, noise_seed: int) -> float:
+    def learned(history: DemandHistory, guarantee: Guarantee | None, used: Mechanism, noise_seed: int) -> float:
         nonlocal done
-        used = Unprotected() if guarantee is None else chosen
-        release = learn_with_noise(network, history, guarantee, used, SeededNoise(noise_seed))
+        noise = SeededNoise(noise_seed)
+        release = learn_with_noise(
+            network, history, guarantee, used, noise, quality_share=quality_share, measured=False
+        )
         done += 1
         tell(progress, "Learning from simulated days", done / total)
         return baseline.percent(release.policy)
@@ -199,10 +230,19 @@ def plan(
     for days_seed, noise_seed in np.random.SeedSequence(seed).generate_state(2 * draws).reshape(draws, 2).tolist():
         simulated = simulate_days(traffic, days=days, period_min=period_min, seed=days_seed)
         bounded = replace(simulated.frame, contribution=contribution)
-        history = DemandHistory.of(bounded, simulated.counts, simulated=True)
-        unprotected.append(learned(history, None, noise_seed))
-        for column, guarantee in zip(columns, guarantees, strict=True):
-            column.append(learned(history, guarantee, noise_seed))
+        requests = int(simulated.counts.sum()) if contribution is not None and contribution.max_for_total else None
+        history = DemandHistory.of(bounded, simulated.counts, simulated=True, requests=requests)
+        unprotected.append(learned(history, None, Unprotected(), noise_seed))
+        for one, of_one in zip(compared, columns, strict=True):
+            for column, guarantee in zip(of_one, guarantees, strict=True):
+                column.append(learned(history, guarantee, one, noise_seed))
+    rows = [
+        tuple(
+            PlanRow(guarantee.epsilon, scale, tuple(column))
+            for guarantee, scale, column in zip(guarantees, of_scales, of_one, strict=True)
+        )
+        for of_scales, of_one in zip(scales, columns, strict=True)
+    ]
     return Plan(
         mechanism=chosen.name,
         delta=delta,
@@ -212,24 +252,25 @@ def plan(
         seed=seed,
         expected_trips=float(traffic.observed_per_min.sum()) * period_min * days,
         optimum_minutes=baseline.minutes,
-        rows=tuple(
-            PlanRow(guarantee.epsilon, scale, tuple(column))
-            for guarantee, scale, column in zip(guarantees, scales, columns, strict=True)
-        ),
+        rows=rows[0],
         without_noise=tuple(unprotected),
         without_data=tuple(
             Comparison(name, baseline.percent(policy))
-            for name, policy in policies_without_data(network, prior).items()
+            for name, policy in policies_to_beat(network, prior).items()
             if not (prior_is_gravity and "gravity" in name)
         ),
+        other_mechanism=None if other is None else other.name,
+        other_rows=() if other is None else rows[1],
+        trips_per_pair=float(np.sqrt(np.mean((traffic.observed_per_min * period_min * days) ** 2))),
+        options=public_options(chosen),
     )
 
 
-def _scale(network: Network, frame: Frame, guarantee: Guarantee, chosen: Mechanism) -> float:
-    scale = implementation(chosen).promise(Study(network, frame, guarantee, chosen)).scale
+def _scale(study: Study) -> float:
+    scale = Shares.of(study, implementation(study.mechanism).promise(study)).whole.scale
     if scale > _LARGEST_SCALE:
         raise InputError(
-            f"epsilon {guarantee.epsilon:g} needs noise of {scale:,.0f} trips on every count, more than is "
+            f"epsilon {study.promised.epsilon:g} needs noise of {scale:,.0f} trips on every count, more than is "
             "simulated; choose larger ones"
         )
     return scale

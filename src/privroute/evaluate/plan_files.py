@@ -19,7 +19,8 @@ __all__ = ["draw_plan", "write_plan"]
 
 _FLOOR_PERCENT = 1e-9  # what is not above the optimum is drawn here: a logarithmic axis has no zero
 _COLOUR = "#0072b2"  # blue, vermilion, green and black of Okabe and Ito's palette
-_LINES = (("#d55e00", "--"), ("#009e73", "-."), ("black", ":"))
+_OTHER_COLOUR = "#cc79a7"
+_LINES = (("#56b4e9", (0, (5, 1))), ("#d55e00", "--"), ("#009e73", "-."), ("black", ":"))
 
 
 def write_plan(plan: Plan, folder: str | os.PathLike[str]) -> list[Path]:
@@ -32,9 +33,11 @@ def write_plan(plan: Plan, folder: str | os.PathLike[str]) -> list[Path]:
     with write_whole(place / "plan.csv") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["row", "epsilon", "delta", "noise_scale", "median_percent", "low_percent", "high_percent"])
-        name = plan.mechanism if plan.caveat is None else f"{plan.mechanism}, delta too large to be private"
-        for row in plan.rows:
-            writer.writerow([name, row.epsilon, plan.delta, row.noise_scale, row.median, row.low, row.high])
+        caveat = "" if plan.caveat is None else ", delta too large to be private"
+        for name, rows in ((plan.mechanism, plan.rows), (plan.other_mechanism, plan.other_rows)):
+            for row in rows:
+                values = [row.epsilon, plan.delta, row.noise_scale, row.median, row.low, row.high]
+                writer.writerow([f"{name}{caveat}", *values])
         exact = plan.without_noise
         writer.writerow(["no noise, not private", "", "", 0, plan.without_noise_median, min(exact), max(exact)])
         for other in plan.without_data:
@@ -75,6 +78,15 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
         marker="o",
         label=f"learned, {plan.mechanism} (median)",
     )
+    if plan.other_rows:
+        axes.plot(
+            epsilons,
+            [_drawn(row.median) for row in plan.other_rows],
+            color=_OTHER_COLOUR,
+            marker="s",
+            markersize=4,
+            label=f"learned, {plan.other_mechanism} (median)",
+        )
     axes.axhline(
         _drawn(plan.without_noise_median),
         color="#999999",

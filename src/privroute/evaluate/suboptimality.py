@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from privroute.demand.gravity import gravity_demand
-from privroute.flows.optimum import solve_optimum
-from privroute.network.demand import Demand
-from privroute.network.pairs import free_flow_minutes
+from privroute.demand.without_data import free_flow_policy, gravity_policy, uniform_policy
+from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.policy.travel_time import total_travel_time
 
 if TYPE_CHECKING:
+    from privroute.network.demand import Demand
     from privroute.network.network import Network
-    from privroute.network.pairs import Pairs
     from privroute.policy.routing_policy import RoutingPolicy
 
 __all__ = [
@@ -23,6 +19,7 @@ __all__ = [
     "Comparison",
     "free_flow_policy",
     "gravity_policy",
+    "policies_to_beat",
     "policies_without_data",
     "uniform_policy",
 ]
@@ -63,31 +60,12 @@ class Comparison:
     percent: float
 
 
-def free_flow_policy(network: Network, pairs: Pairs) -> RoutingPolicy:
-    """Everybody on the fastest path of the empty network: no data."""
-    return solve_optimum(network, Demand(pairs, np.zeros(len(pairs)))).policy
-
-
-def uniform_policy(network: Network, pairs: Pairs, total_per_min: float) -> RoutingPolicy:
-    """The optimum if every pair had the same demand: needs only the total."""
-    rate = total_per_min / max(len(pairs), 1)
-    return solve_optimum(network, Demand(pairs, np.full(len(pairs), rate))).policy
-
-
-def gravity_policy(network: Network, demand: Demand) -> RoutingPolicy:
-    """The optimum of a gravity model that knows the zones' sizes, the total and the mean trip, but no pair.
-
-    These are taken from `demand`, which stands for public statistics (inhabitants, jobs, a travel survey).
-    """
-    if demand.total_per_min == 0:
-        return free_flow_policy(network, demand.pairs)
-    sends = np.bincount(demand.pairs.origin, demand.rate_per_min, network.nodes)[network.zones]
-    receives = np.bincount(demand.pairs.destination, demand.rate_per_min, network.nodes)[network.zones]
-    minutes = float(demand.rate_per_min @ free_flow_minutes(network, demand.pairs)) / demand.total_per_min
-    model = gravity_demand(
-        network, demand.pairs, sends, receives, total_per_min=demand.total_per_min, mean_minutes=minutes
-    )
-    return solve_optimum(network, model).policy
+def policies_to_beat(network: Network, demand: Demand) -> dict[str, RoutingPolicy]:
+    """What drivers do without advice, then what needs no trip, by name."""
+    return {
+        "no advice: equilibrium": solve_equilibrium(network, demand).policy,
+        **policies_without_data(network, demand),
+    }
 
 
 def policies_without_data(network: Network, demand: Demand) -> dict[str, RoutingPolicy]:

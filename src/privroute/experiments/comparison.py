@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privroute.errors import InputError
 from privroute.evaluate.suboptimality import Baseline, policies_without_data
@@ -15,6 +15,7 @@ from privroute.experiments.settings import (
     COUNTS,
     DAILY,
     LETTER,
+    METRIC,
     MINIMISER,
     PERIOD_MIN,
     paper_scenario,
@@ -41,7 +42,11 @@ ANAHEIM_LEFT_OUT = (
     "Anaheim is left out: its files are not part of the project. Name the folder of the public TNTP networks with "
     "--tntp or PRIVROUTE_TNTP."
 )
-_MINIMISER_ALPHA = 1e3
+# chosen by privroute.evaluate.tuning on the public demand, Sioux Falls, epsilon 0.1, delta 1e-6
+_TILT = 10.0
+_MINIMISER_ALPHA = 150.0
+_METRIC_ALPHA = 150.0
+_METRIC_OPTIONS: dict[str, Any] = {"steps_per_day": 10, "power": 0.0, "cap_factor": 2.0, "tilt": _TILT}
 _ANAHEIM_SHARE = 0.25  # of α, about as its total travel time is of Sioux Falls'
 
 
@@ -95,9 +100,14 @@ def _case(name: str, scenario: Scenario, options: Options, days: int, letter: Sg
         )
     mechanisms: dict[str, Mechanism] = {
         LETTER: letter,
-        CERTIFIED: Sgd(public_demand=prior, alpha=ALPHA * weight),
+        CERTIFIED: Sgd.papers_case(public_demand=prior, alpha=ALPHA * weight),
+        METRIC: Sgd(public_demand=prior, alpha=_METRIC_ALPHA * weight, **_METRIC_OPTIONS),
         MINIMISER: Minimiser(
-            alpha=_MINIMISER_ALPHA * weight, tolerance=1e-3 if options.quick or name == "Anaheim" else 1e-4
+            public_demand=prior,
+            alpha=_MINIMISER_ALPHA * weight,
+            power=0.0,
+            tilt=_TILT,
+            tolerance=1e-3 if options.quick or name == "Anaheim" else 1e-4,
         ),
         DAILY: Daily(),
         COUNTS: Counts(),

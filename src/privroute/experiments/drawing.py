@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import MissingExtraError
-from privroute.experiments.settings import CERTIFIED, COUNTS, DAILY, LETTER, MINIMISER, REPORTED
+from privroute.experiments.settings import CERTIFIED, COUNTS, DAILY, LETTER, METRIC, MINIMISER, REPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +41,7 @@ _OF_SETTING = {
     REPORTED: Look(BLACK, "none", "*"),
     LETTER: Look(COLOURS[1], "--", "s"),
     CERTIFIED: Look(COLOURS[0], "-", "o"),
+    METRIC: Look(COLOURS[5], "-", "P"),
     MINIMISER: Look(COLOURS[2], "-.", "^"),
     DAILY: Look(COLOURS[3], (0, (5, 1, 1, 1, 1, 1)), "D"),
     COUNTS: Look(COLOURS[4], "-", "v"),

@@ -56,7 +56,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
     scenario, _ = paper_scenario()
     hourly, unit = paper_scenario("hourly")
     start = random_paths(scenario.network, scenario.demand.pairs, options.seed)
-    sgd = Sgd(public_demand=public_prior(hourly.demand, options.seed), alpha=ALPHA * unit)
+    sgd = Sgd.papers_case(public_demand=public_prior(hourly.demand, options.seed), alpha=ALPHA * unit)
     curves: list[Curve] = []
     last: dict[str, dict[int, float]] = {LETTER: {}, CERTIFIED: {}, LETTER + _NOISY: {}, CERTIFIED + _NOISY: {}}
     for number in DAYS:

@@ -74,7 +74,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         hourly, unit = paper_scenario("hourly", factor=case.factor, demand=case.demand)
         days, true_days = (simulated(each, DAYS[-1], options.seed) for each in (scenario, hourly))
         start = random_paths(days.network, days.pairs, options.seed)
-        sgd = Sgd(public_demand=public_prior(hourly.demand, options.seed), alpha=case.alpha * unit)
+        sgd = Sgd.papers_case(public_demand=public_prior(hourly.demand, options.seed), alpha=case.alpha * unit)
         descents = {
             LETTER: as_printed(days, start, alpha=case.alpha, beta=case.beta),
             CERTIFIED: certified(true_days, start, sgd),

@@ -39,6 +39,7 @@ __all__ = [
     "DAILY",
     "DAYS",
     "LETTER",
+    "METRIC",
     "MINIMISER",
     "PERIOD_MIN",
     "REPORTED",
@@ -61,6 +62,7 @@ DAYS = (10, 25, 50)
 REPORTED = "reported in the paper"
 LETTER = "Algorithm 1, the paper's constants"
 CERTIFIED = "Algorithm 1, certified constants"
+METRIC = "Algorithm 1, certified, in the metric of curvature"
 MINIMISER = "minimiser"
 DAILY = "daily"
 COUNTS = "privroute's default (counts)"

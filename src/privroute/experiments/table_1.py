@@ -90,7 +90,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
     ]
     tell(progress, TABLE_1.title, 0.2)
     any_level = Guarantee(*_LEVELS[0])
-    sgd = Sgd(public_demand=public_prior(hourly.demand, options.seed), alpha=ALPHA * unit)
+    sgd = Sgd.papers_case(public_demand=public_prior(hourly.demand, options.seed), alpha=ALPHA * unit)
     mechanisms: dict[str, Mechanism] = {
         _CERTIFIED_RELEASED: sgd,
         MINIMISER: Minimiser(alpha=1e3 * unit, tolerance=1e-3 if options.quick else 1e-4),

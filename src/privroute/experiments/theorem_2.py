@@ -69,7 +69,7 @@ def run(options: Options, progress: Progress | None = None) -> Result:
                 curves.setdefault((setting, _OWN), []).append(bound * own / BETA)
                 last = _last_iterate(days, start, ALPHA, steps, np.inf)
             else:
-                sgd = Sgd(public_demand=public_prior(scenario.demand, options.seed), alpha=ALPHA * unit)
+                sgd = Sgd.papers_case(public_demand=public_prior(scenario.demand, options.seed), alpha=ALPHA * unit)
                 frame = days.history.frame
                 caps = public_caps(frame, sgd)
                 ceiling = sgd.ceiling if sgd.ceiling is not None else np.inf

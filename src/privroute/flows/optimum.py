@@ -123,8 +123,9 @@ def solve_optimum(
     start : an earlier solution or policy for the same pairs, used as the starting point
     threads : for the parts that are independent by origin; default: all processors, on networks where threads pay.
         The solution does not depend on them
-    progress : called periodically with the phase (while solving with the current gap) and the share of it that is
-        done, while solving in decades of the gap; if it returns False the solver stops and returns the current solution, with a status that says so
+    progress : called periodically with the phase (while solving with the current gap) and the share of it that is done,
+        while solving in decades of the gap; if it returns False the solver stops and returns the current solution, with
+        a status that says so
     """
     return _solve(False, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
 

@@ -34,7 +34,7 @@ MOST_NODES = 100_000
 """Larger networks are refused, for the same reason: their potentials would not fit."""
 
 _PLANS_KEPT = 8
-_INSTRUCTION_SET = "PRIVROUTE_INSTRUCTION_SET"
+INSTRUCTION_SET = "PRIVROUTE_INSTRUCTION_SET"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +136,7 @@ def _project(
     least = smallest_tolerance(network)
     if not (isinstance(tolerance, int | float | np.floating) and least <= tolerance < np.inf):
         raise PolicyError(f"tolerance is {tolerance!r}; pass a number of at least {least:.1g}")
-    plan = _plan(network.tail.tobytes(), network.head.tobytes(), network.no_through.tobytes())
+    plan = plan_of(network)
     if not plan.joined(pairs.origin, pairs.destination):
         pairs.reachable(network)  # raises, naming the pairs
     bound = np.empty(len(pairs))
@@ -150,14 +150,21 @@ def _project(
         warm,
         float(tolerance),
         LARGEST_POINT,
-        _threads(threads),
-        os.environ.get(_INSTRUCTION_SET, ""),
+        threads_of(threads),
+        os.environ.get(INSTRUCTION_SET, ""),
+        None,
     )
     if bad >= 0:
         raise PolicyError(
             f"points: row {bad:,} has values that are not finite or beyond {LARGEST_POINT:g}; no projection is possible"
         )
     return bound
+
+
+def plan_of(network: Network) -> _core.ProjectionPlan:
+    """Symbolic analysis of the network's graph; refuses networks that are too large."""
+    smallest_tolerance(network)
+    return _plan(network.tail.tobytes(), network.head.tobytes(), network.no_through.tobytes())
 
 
 @lru_cache(maxsize=_PLANS_KEPT)
@@ -168,7 +175,8 @@ def _plan(tail: bytes, head: bytes, no_through: bytes) -> _core.ProjectionPlan:
     )
 
 
-def _threads(threads: int | None) -> int:
+def threads_of(threads: int | None) -> int:
+    """How many threads to use: those asked for, or as many as the process may use."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
 
-__all__ = ["kept_requests"]
+__all__ = ["bounded_total", "kept_requests"]
 
 _SALT_BYTES = 16
 
@@ -25,7 +25,7 @@ def kept_requests(requests: str, contribution: Contribution) -> str:
 
     requests : SQL of a table with the columns user_id (a text), day, clock_us (time) and pair
     """
-    unit = "user_id, day" if contribution.unit == "user-day" else "user_id"
+    unit = _unit(contribution)
     salt = _new_salt()
     numbered = (
         "SELECT user_id, day, clock_us, pair, "
@@ -44,6 +44,19 @@ def kept_requests(requests: str, contribution: Contribution) -> str:
         f"WHERE of_pair <= {contribution.max_per_pair}"
     )
     return f"SELECT day, pair FROM ({per_user}) WHERE of_user <= {contribution.max_requests}"
+
+
+def bounded_total(requests: str, contribution: Contribution) -> str:
+    """SQL of the sum over users (and days) of their requests, of each at most max_for_total: one number.
+
+    One unit more or less changes it by at most max_for_total. docs/proofs/user.md, Lemma 3.
+    """
+    each = f"SELECT count(*) AS made FROM {requests} GROUP BY {_unit(contribution)}"
+    return f"SELECT coalesce(sum(least(made, {contribution.max_for_total})), 0)::BIGINT FROM ({each})"
+
+
+def _unit(contribution: Contribution) -> str:
+    return "user_id, day" if contribution.unit == "user-day" else "user_id"
 
 
 def _new_salt() -> str:

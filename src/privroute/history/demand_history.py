@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privroute.errors import HistoryError
+from privroute.errors import HistoryError, named
 from privroute.network.checks import as_array, check_period, check_period_of_day, check_type, freeze
 from privroute.network.demand import Demand
 from privroute.network.network import Network
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["DemandHistory"]
 
 LARGEST_COUNT = 2**40
+MOST_REQUESTS = 2**62
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -39,11 +40,13 @@ class DemandHistory:
     frame : everything public: pairs, calendar, expansion, bounds on users
     counts : (days, pairs) int64, ≥ 0; days without requests are rows of zeros, so that the number of days is public
     simulated : True for days made by `simulate_days`, so that a certificate can say so
+    requests : where the frame's bounds have max_for_total: all requests, of each user (and day) at most that many
     """
 
     frame: Frame
     counts: NDArray[np.int64]
     simulated: bool
+    requests: int | None
 
     def __init__(
         self,
@@ -71,22 +74,33 @@ class DemandHistory:
         self._fill(Frame(pairs, calendar, expansion, contribution), array, simulated)
 
     @classmethod
-    def of(cls, frame: Frame, counts: ArrayLike, *, simulated: bool = False) -> DemandHistory:
+    def of(
+        cls, frame: Frame, counts: ArrayLike, *, simulated: bool = False, requests: int | None = None
+    ) -> DemandHistory:
         """Counts for a public frame; the history holds that very object."""
         array = _counts(counts, len(frame.pairs))
         if len(array) != frame.days:
             raise HistoryError(f"counts have {len(array):,} rows where the frame has {frame.days:,} days")
         history = cls.__new__(cls)
-        history._fill(frame, array, simulated)  # noqa: SLF001 - of its own class
+        history._fill(frame, array, simulated, requests)  # noqa: SLF001 - of its own class
         return history
 
-    def _fill(self, frame: Frame, counts: NDArray[np.int64], simulated: bool) -> None:
+    def _fill(self, frame: Frame, counts: NDArray[np.int64], simulated: bool, requests: int | None = None) -> None:
+        measured = frame.contribution is not None and frame.contribution.max_for_total is not None
+        if measured != (requests is not None):
+            raise HistoryError(
+                f"a history whose bounds have {named('max_for_total')} needs the total of requests, and no other does; "
+                "read it with read_trips"
+            )
+        if requests is not None and not 0 <= requests <= MOST_REQUESTS:
+            raise HistoryError("the total of requests is negative or too large")
+        object.__setattr__(self, "requests", requests)
         object.__setattr__(self, "frame", frame)
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "simulated", bool(simulated))
 
-    def __reduce__(self) -> tuple[Any, tuple[Frame, NDArray[np.int64], bool]]:
-        return _remade, (self.frame, self.counts, self.simulated)  # checked and read-only again
+    def __reduce__(self) -> tuple[Any, tuple[Frame, NDArray[np.int64], bool, int | None]]:
+        return _remade, (self.frame, self.counts, self.simulated, self.requests)  # checked and read-only again
 
     @property
     def pairs(self) -> Pairs:
@@ -178,7 +192,7 @@ class DemandHistory:
         if not isinstance(other, DemandHistory):
             return NotImplemented
         public = self.frame == other.frame and self.simulated == other.simulated
-        return public and np.array_equal(self.counts, other.counts)
+        return public and self.requests == other.requests and np.array_equal(self.counts, other.counts)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -195,8 +209,8 @@ def _period(period_min: object, *, dated: bool, contribution: Contribution | Non
     return (check_period_of_day if of_day else check_period)(period_min, error=HistoryError)
 
 
-def _remade(frame: Frame, counts: NDArray[np.int64], simulated: bool) -> DemandHistory:
-    return DemandHistory.of(frame, counts, simulated=simulated)
+def _remade(frame: Frame, counts: NDArray[np.int64], simulated: bool, requests: int | None = None) -> DemandHistory:
+    return DemandHistory.of(frame, counts, simulated=simulated, requests=requests)
 
 
 def _by_date(matrices: Mapping[dt.date, ArrayLike], days: list[dt.date] | None) -> list[ArrayLike | None]:

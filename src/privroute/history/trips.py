@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from privroute.errors import FormatError, HistoryError, arg
-from privroute.history.bounding import kept_requests
+from privroute.history.bounding import bounded_total, kept_requests
 from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import FAULTS, NearestZone
 from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
@@ -138,18 +138,27 @@ def read_trips(
     if diagnostics is not None:
         rows.write(diagnostics)
     (report or TripRows.show)(rows)
-    return DemandHistory.of(frame, tally.counts)
+    if rows.pre_bounded and rows.above_bounds:
+        # what the caller asserted is not so: outside the domain of the guarantee (docs/proofs/user.md, Assertion)
+        raise HistoryError(
+            f"{arg('pre_bounded', True)} asserts that the files have at most {arg('max_requests')} requests of each "
+            "user, and they have more; nothing was charged or released. Limit the data set once, before its first "
+            "release, and read the result"
+        )
+    return DemandHistory.of(frame, tally.counts, requests=tally.requests)
 
 
 class _Tally:
     """PRIVATE. What the statements say of the rows, summed up.
 
     counts : (days, pairs) trips; reasons : (reasons,) rows that were dropped, by position in _REASONS
+    requests : all that count for a measured total, or None
     """
 
     def __init__(self, frame: Frame) -> None:
         self.counts = np.zeros((frame.days, len(frame.pairs)), dtype=np.int64)
         self.reasons = np.zeros(len(_REASONS), dtype=np.int64)
+        self.requests: int | None = None
         self._row = np.array(frame.calendar.positions())  # of each day of the span; all that occur count
 
     def add(self, reason: NDArray[np.int32], day: Any, pair: Any, trips: Any = 1) -> None:
@@ -162,10 +171,9 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """SQL of one end of the trips: what to read, what to show of it, what to join, the node, and the fault if any."""
+    """SQL of one end of the trips: its key, what to join, the node, and the fault if any."""
 
-    read: list[str]
-    shown: str
+    key: str
     join: str
     node: str
     fault: str = "0"
@@ -217,6 +225,8 @@ class _Scan:
                 **self.database.arrays(f"SELECT *, count(*) AS trips FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")
             )
             above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(tally.reasons.sum())
+            if self.contribution.max_for_total is not None:
+                tally.requests = int(self.database.rows(bounded_total(usable, self.contribution))[0][0])
         named = dict(zip(_REASONS, tally.reasons.tolist(), strict=True)) | {"above_bounds": above_bounds}
         outside = sum(source.read for source in tables) - sum(named.values())
         malformed = sum(source.malformed for source in tables)
@@ -242,17 +252,16 @@ class _Scan:
         if time is None:
             raise _unusable(source, "departure", self.reading)
         ends = [self._end(source, role) for role in ("origin", "destination")]
-        read = [f"{time.local_us} AS local_us", f"{time.utc_us} AS utc_us", *(sql for end in ends for sql in end.read)]
-        shown = [f"{day_number(days)} AS day", *(end.shown for end in ends)]
+        shown = [f"{day_number(days)} AS day", *(end.key for end in ends)]
         if self.contribution is not None:
             key = user_key("user_id", source.forms["user_id"])
             if key is None:
                 raise _unusable(source, "user_id", self.reading)
-            read.append(f"{key} AS user_id")
-            shown += ["user_id", "clock_us"]
-        rows = (
+            shown += [f"{key} AS user_id", "clock_us"]
+        times = f"{time.local_us} AS local_us, {time.utc_us} AS utc_us"
+        rows = (  # keys are made of the rows that are left only
             f"SELECT {', '.join(shown)} FROM (SELECT *, {self.reading.local_us} AS clock_us FROM "
-            f"(SELECT {', '.join(read)} FROM {table})) "
+            f"(SELECT *, {times} FROM {table})) "
             f"WHERE {in_period(days)} OR (local_us IS NULL AND utc_us IS NULL)"
         )
         joins = " ".join(end.join for end in ends)
@@ -269,8 +278,7 @@ class _Scan:
                 raise _unusable(source, role, self.reading)
             sql, column = key
             return _End(
-                [f"{sql} AS {role}"],
-                role,
+                f"{sql} AS {role}",
                 f"LEFT JOIN zones z_{role} ON z_{role}.{column} = r.{role}",
                 f"z_{role}.node",
             )
@@ -279,9 +287,9 @@ class _Scan:
             number = coordinate(name, source.forms[name])
             if number is None:
                 raise _unusable(source, name, self.reading)
-            degrees.append(f"{number} AS {name}")
+            degrees.append(number)
         node = f"CASE WHEN r.{role} >= 0 THEN r.{role} END"
-        return _End(degrees, f"nearest_zone({role}_lon, {role}_lat) AS {role}", "", node, f"least(r.{role}, 0)")
+        return _End(f"nearest_zone({', '.join(degrees)}) AS {role}", "", node, f"least(r.{role}, 0)")
 
 
 def _share(tables: list[Source]) -> float:

@@ -38,4 +38,4 @@ def query(study: Study, history: DemandHistory, progress: Progress | None) -> ND
 
 def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: Progress | None) -> Published:
     """Policy and demand of the noisy sum over all days."""
-    return publish_counts(study, noisy, scale=promise.scale, days=study.frame.days, progress=progress)
+    return publish_counts(study, noisy, scale=promise.scale, weights=np.ones(study.frame.days), progress=progress)

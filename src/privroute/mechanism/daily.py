@@ -38,7 +38,7 @@ def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: 
     alike = bool(np.isin(weights, (0.0, 1.0)).all())  # a sum of whole numbers
     total = by_day[weights > 0].sum(axis=0) if alike else weights @ by_day
     scale = promise.scale * float(np.linalg.norm(weights))
-    return publish_counts(study, total, scale=scale, days=float(weights.sum()), progress=progress)
+    return publish_counts(study, total, scale=scale, weights=weights, progress=progress)
 
 
 def day_weights(calendar: Calendar, options: Daily) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from privroute.demand.gravity import GravityModel
 from privroute.demand.nonnegative import nonnegative_counts
 from privroute.flows.optimum import solve_optimum
-from privroute.mechanism.interface import Published
+from privroute.mechanism.interface import NoisySums, Published
 from privroute.network.checks import freeze
 from privroute.network.demand import Demand
 from privroute.progress import tell
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from privroute.study.mechanisms import Counts, Daily
     from privroute.study.study import Study
 
-__all__ = ["demand_from_counts", "policy_from_counts", "publish_counts"]
+__all__ = ["demand_from_counts", "policy_from_counts", "publish_counts", "with_known_total"]
 
 
 def publish_counts(
@@ -33,15 +33,29 @@ def publish_counts(
     noisy: NDArray[np.int64] | NDArray[np.float64],
     *,
     scale: float,
-    days: float,
+    weights: NDArray[np.float64],
     progress: Progress | None,
 ) -> Published:
-    """Demand and policy of summed noisy counts, as in `demand_from_counts`."""
+    """Demand and policy of summed noisy counts, as in `demand_from_counts`.
+
+    weights : (days,) of the days in the sum
+    """
     options = cast("Counts | Daily", study.mechanism)
     tell(progress, "Fitting the demand", 0.0)
-    demand = demand_from_counts(study.network, study.frame, noisy, options, scale=scale, days=days)
+    demand = demand_from_counts(study.network, study.frame, noisy, options, scale=scale, days=float(weights.sum()))
+    demand, factor = with_known_total(study, demand)
     policy = policy_from_counts(study.network, demand, options, progress=progress)
-    return Published(policy, demand, freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None)
+    counts = freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None
+    return Published(policy, demand, counts, NoisySums(noisy.astype(np.float64), scale, weights, factor))
+
+
+def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float]:
+    """A demand with the total that the study states or that was measured, and the factor that gave it."""
+    total = study.frame.total_per_min
+    if total is None or not demand.total_per_min > 0:
+        return demand, 1.0
+    factor = total / demand.total_per_min
+    return demand * factor, factor
 
 
 def demand_from_counts(

@@ -34,7 +34,22 @@ if TYPE_CHECKING:
     from privroute.progress import Progress
     from privroute.study.study import Study
 
-__all__ = ["AskedOnce", "Implementation", "Published", "Question", "Single"]
+__all__ = ["AskedOnce", "Implementation", "NoisySums", "Published", "Question", "Single"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisySums:
+    """The noisy sums of days from which a demand was made.
+
+    noisy : (pairs,) Σ_days weight · noisy count; scale : of the noise in each
+    weights : (days,) public, at most 1
+    factor : by which the rates were multiplied, so that their total is a public or measured one
+    """
+
+    noisy: NDArray[np.float64]
+    scale: float
+    weights: NDArray[np.float64]
+    factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,11 +57,13 @@ class Published:
     """What post-processing made of the noisy integers.
 
     demand, noisy_counts : only where the mechanism releases a demand
+    sums : what the demand was made of, where that is noisy sums of days
     """
 
     policy: RoutingPolicy
     demand: Demand | None = None
     noisy_counts: NDArray[np.int64] | None = None
+    sums: NoisySums | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,11 +72,13 @@ class Question:
 
     sensitivity : largest ℓ2 distance of `ask` between neighbours, in the units of the promise; at most what the
         promise says of this question
-    ask : PRIVATE: history, progress -> integers on the promise's grid, (entries,). Its progress is k of a public K
+    ask : PRIVATE: history, progress -> integers on the grid, (entries,). Its progress is k of a public K
+    grid : what one integer stands for in the units of the promise; None: the promise's own
     """
 
     sensitivity: float
     ask: Callable[[DemandHistory, Progress | None], NDArray[np.int64]]
+    grid: float | None = None
 
 
 class Implementation(Protocol):

@@ -14,17 +14,21 @@ import numpy as np
 from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDeltaWarning, arg, named
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
+from privroute.mechanism import quality
 from privroute.mechanism.interface import Question
 from privroute.mechanism.registry import asked_once, implementation
+from privroute.mechanism.shares import Shares, total_question, with_total
 from privroute.network.checks import check_type
 from privroute.network.network import Network
+from privroute.privacy.calibration import gaussian_rho
 from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.progress import check_progress, each_told
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.release import Release
 from privroute.study.guarantee import Guarantee, delta_caveat
-from privroute.study.mechanisms import Daily, as_mechanism
+from privroute.study.mechanisms import Daily
+from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
 from privroute.threads import available_threads
 
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Announcement", "NoisyAnswer", "certify", "learn", "learn_with_noise", "warn_of_large_delta"]
 
 _DRAWN_AT_ONCE = 2**16
+_ROUNDED_UP = 1 + 1e-13  # a tenth of what Promise.of adds to a sum
 
 _T = TypeVar("_T")
 
@@ -50,6 +55,7 @@ def learn(
     guarantee: Guarantee | None = None,
     mechanism: str | Mechanism | None = None,
     *,
+    quality_share: float | None = None,
     ledger: Ledger | None = None,
     progress: Progress | None = None,
 ) -> Release:
@@ -57,8 +63,11 @@ def learn(
 
     network : a network, or a study, which also sets the guarantee and the mechanism
     guarantee : required by every mechanism except "none"
-    mechanism : "counts" (default), "daily", or "none" (not private), or an object with options: privroute.Counts(...),
-        privroute.Daily(...), privroute.Minimiser(alpha=...), privroute.Sgd(public_demand=..., alpha=...)
+    mechanism : "counts", "layered", "daily", or "none" (not private), or an object with options: privroute.Counts(...),
+        privroute.Layered(...), privroute.Daily(...), privroute.Minimiser(alpha=...),
+        privroute.Sgd(public_demand=..., alpha=...). Default: layered from 1,000 pairs on, counts below
+    quality_share : of rho, spent on measuring how useful the release is (`release.quality`). Default: that of the
+        study, or 0.05; 0 measures nothing
 
     ledger : the account of the data set; the release is charged to it before its noise is drawn, or rejected
     progress : called with the phase and the share done. In the private phase that is k of a public K; afterwards it
@@ -68,7 +77,10 @@ def learn(
     A delta above 1e-3 causes a warning: the release will not be called private.
     """
     warn_of_large_delta(network.guarantee if isinstance(network, Study) else guarantee)
-    return learn_with_noise(network, history, guarantee, mechanism, OpenDPNoise(), ledger=ledger, progress=progress)
+    share = QUALITY_SHARE if quality_share is None and not isinstance(network, Study) else quality_share
+    return learn_with_noise(
+        network, history, guarantee, mechanism, OpenDPNoise(), quality_share=share, ledger=ledger, progress=progress
+    )
 
 
 def warn_of_large_delta(guarantee: Guarantee | None) -> None:
@@ -85,26 +97,35 @@ def learn_with_noise(
     mechanism: str | Mechanism | None,
     noise: Noise,
     *,
+    quality_share: float | None = None,
+    measured: bool = True,
     ledger: Ledger | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """`learn` with another source of noise, for experiments and tests; the certificate says which it was."""
+    """`learn` with another source of noise, for experiments and tests; the certificate says which it was.
+
+    quality_share : default: that of the study, or none
+    measured : False leaves out the measurement for which the share is set apart
+    """
     check_progress(progress)
     check_type(history, DemandHistory, "history", HistoryError)  # a subclass could compute its frame from trips
     study = network
     if not isinstance(study, Study):
-        study = _study(study, history, guarantee, "counts" if mechanism is None else mechanism)
+        study = _study(study, history, guarantee, mechanism)
+        study = replace(study, quality_share=0.0 if quality_share is None else quality_share)
     elif guarantee is not None or mechanism is not None:
         raise GuaranteeError(f"a study has its own; omit {arg('guarantee')} and {arg('mechanism')}")
-    return Announcement(study, noise, ledger).release(history, progress=progress)
+    elif quality_share is not None:
+        study = replace(study, quality_share=quality_share)
+    return Announcement(study, noise, ledger).release(history, measured=measured, progress=progress)
 
 
-def _study(network: object, history: DemandHistory, guarantee: object, mechanism: str | Mechanism) -> Study:
+def _study(network: object, history: DemandHistory, guarantee: object, mechanism: str | Mechanism | None) -> Study:
     if not isinstance(network, Network):
         raise DemandError(f"network is a {type(network).__name__}; pass privroute.Network or privroute.Study")
     if guarantee is not None and not isinstance(guarantee, Guarantee):
         raise GuaranteeError(f"guarantee is a {type(guarantee).__name__}; pass privroute.Guarantee")
-    return Study(network, history.frame, guarantee, as_mechanism(mechanism))
+    return Study(network, history.frame, guarantee, mechanism)  # type: ignore[arg-type]  # a name, or None: the rule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +142,7 @@ class Announcement:
     """What a release will be, fixed from public data alone, while no history is open.
 
     study : what it is about; noise : where its noise will come from; ledger : what it will be charged to
-    promise : sensitivity and noise; None for the mechanism "none"
+    shares : the promise by what it is spent on; promise : sensitivity and noise. None for the mechanism "none"
     certificate : what the release will say of itself, but for the ledger's entry
 
     Making one refuses what the proofs exclude and what the ledger would not grant now.
@@ -130,6 +151,7 @@ class Announcement:
     study: Study
     noise: Noise = field(default_factory=OpenDPNoise)
     ledger: Ledger | None = None
+    shares: Shares | None = field(init=False)
     promise: Promise | None = field(init=False)
     certificate: Certificate = field(init=False)
 
@@ -141,28 +163,40 @@ class Announcement:
             raise GuaranteeError(
                 f"{named('window')} is {chosen.window:,} days where the history has {study.frame.days:,}"
             )
-        promise = None if chosen.name == "none" else implementation(chosen).promise(study)
+        shares = None if chosen.name == "none" else Shares.of(study, implementation(chosen).promise(study))
+        promise, own = (None, None) if shares is None else (shares.whole, shares.sensitivity)
+        object.__setattr__(self, "shares", shares)
         object.__setattr__(self, "promise", promise)
-        object.__setattr__(self, "certificate", certify(study, self.noise, promise))
+        object.__setattr__(self, "certificate", certify(study, self.noise, promise, sensitivity=own))
         if self.ledger is not None:
             check_charge(self.ledger, study, self.certificate)
 
-    def release(self, history: DemandHistory, *, progress: Progress | None = None) -> Release:
-        """Charge, draw, publish."""
+    def release(self, history: DemandHistory, *, measured: bool = True, progress: Progress | None = None) -> Release:
+        """Charge, draw, publish; then measure how useful it is, unless `measured` says otherwise."""
         study, certificate = self.study, self.certificate
-        if self.promise is None:
+        if self.shares is None:
             self._check(history)
             solution = solve_optimum(study.network, history.mean, gap=study.mechanism.gap, progress=progress)  # type: ignore[union-attr]  # "none" has one
             return Release(solution.policy, _of(certificate, history))
+        shares = self.shares
         draws = self._charged(history, progress)
-        published = draws.hold(implementation(study.mechanism).converse(study, self.promise, progress))
-        return Release(published.policy, draws.certificate, published.demand, published.noisy_counts, draws.on_saved)
+        if shares.total:
+            study = with_total(study, draws.answer(total_question(study, *shares.total)))
+        published = draws.hold(implementation(study.mechanism).converse(study, shares.for_mechanism, progress))
+        found = None
+        if shares.quality and measured:
+            found = draws.hold(quality.converse(study, shares.whole, shares.quality, published))
+        return Release(
+            published.policy, draws.certificate, published.demand, published.noisy_counts, draws.on_saved, found
+        )
 
     def draw(self, history: DemandHistory, *, progress: Progress | None = None) -> NoisyAnswer:
         """The private phase of a mechanism that asks once, without what it publishes: charge, query, noise."""
         check_progress(progress)
         draws = self._charged(history, progress)
-        question = Question(draws.promise.questions[0], partial(asked_once(self.study.mechanism).query, self.study))
+        own = draws.promise.questions if self.shares is None else self.shares.own
+        draws.left[:] = own  # what the study sets apart for other questions stays unspent
+        question = Question(own[0], partial(asked_once(self.study.mechanism).query, self.study))
         return NoisyAnswer(draws.certificate, draws.on_saved, draws.answer(question))
 
     def _charged(self, history: DemandHistory, progress: Progress | None) -> _Draws:
@@ -223,8 +257,15 @@ class _Draws:
         """The only place where noise is drawn: no question beyond those that were promised and charged."""
         if not self.left or not 0 < question.sensitivity <= self.left.pop(0):
             raise GuaranteeError("a question exceeds what the release promised and charged; nothing is released")
+        grid = self.promise.grid if question.grid is None else question.grid
+        scale = self.promise.scale / grid
+        # the cost of the draw itself, by OpenDP's map; the last digit is covered by that of the whole promise
+        if gaussian_rho(scale, question.sensitivity / grid) > _ROUNDED_UP * gaussian_rho(
+            self.promise.integer_scale, question.sensitivity / self.promise.grid
+        ):
+            raise GuaranteeError("a question's noise is smaller than the release promised; nothing is released")
         exact = question.ask(self.history, self.progress)
-        return _with_noise(exact, self.promise.integer_scale, self.noise, self.progress)
+        return _with_noise(exact, scale, self.noise, self.progress)
 
 
 def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress: Progress | None) -> NDArray[np.int64]:
@@ -243,13 +284,23 @@ def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress:
     return noisy
 
 
-def certify(study: Study, noise: Noise, promise: Promise | None, *, simulated: bool = False) -> Certificate:
-    """Only what is public: the study, and what OpenDP's maps say of the scale that was used."""
+def certify(
+    study: Study,
+    noise: Noise,
+    promise: Promise | None,
+    *,
+    sensitivity: float | None = None,
+    simulated: bool = False,
+) -> Certificate:
+    """Only what is public: the study, and what OpenDP's maps say of the scale that was used.
+
+    sensitivity : of what the mechanism itself perturbs. Default: of the whole promise
+    """
     return Certificate(
         study=study.as_dict(),
         rho=None if promise is None else promise.rho,
         adjacency=ADJACENCY[study.unit],
-        sensitivity=None if promise is None else promise.sensitivity,
+        sensitivity=promise.sensitivity if promise is not None and sensitivity is None else sensitivity,
         noise_scale=None if promise is None else promise.scale,
         data="simulated" if simulated else "trips",
         noise="none" if promise is None else _kind(noise),

@@ -1,9 +1,10 @@
 """The regularised optimum of the mean demand, with noise: output perturbation.
 
-    x* = argmin Φ(y) + α/2 ‖x‖²  over X,   y = background + Σ_w Λ̄_w x_w,        released: Π( x* + Z )
+    x* = argmin Φ(y) + α/2 |x|²_W  over X,   y = background + Σ_w Λ̄_w x_w,        released: Π_W( x* + Z )
 
 Any solver may be used, since the sensitivity is that of x* itself and of a public bound τ on the distance from it: the
-same idea as Algorithm 1 without its step-size losses. Proof: docs/proofs/minimiser.md.
+same idea as Algorithm 1 without its step-size losses. X are unit flows on public route sets. Proof:
+docs/proofs/minimiser.md.
 """
 
 from __future__ import annotations
@@ -13,15 +14,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privroute.errors import GuaranteeError
-from privroute.flows.regularised import minimise_regularised
-from privroute.mechanism.from_flows import promise_on_grid, publish
-from privroute.privacy.flow_sensitivity import (
-    ceiling_min,
-    largest_mean_rate,
-    minimiser_sensitivity,
-    rate_of_one_request,
-)
-from privroute.privacy.noise import on_grid
+from privroute.flows.route_minimiser import minimise_on_routes
+from privroute.mechanism.from_routes import perturbed_integers, promise_on_routes, publish
+from privroute.mechanism.public_routes import public_routes
+from privroute.privacy.flow_sensitivity import largest_mean_rate, minimiser_sensitivity, rate_of_one_request
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,9 +33,9 @@ __all__ = ["optimum_of_mean", "promise", "public_cap", "publish", "query"]
 
 def public_cap(study: Study) -> float:
     """Largest mean rate of a pair, vehicles per minute on the road; refused where no request would fit below it."""
-    options, frame = _options(study), study.frame
+    options, frame, routes = _options(study), study.frame, public_routes(study)
     cap = largest_mean_rate(
-        study.network, pairs=len(frame.pairs), alpha=options.alpha, ceiling=options.ceiling, tolerance=options.tolerance
+        routes.sets, routes.metric, alpha=options.alpha, ceiling=routes.ceiling, tolerance=options.tolerance
     )
     if not cap >= frame.expansion / frame.period_min:
         raise GuaranteeError(
@@ -51,42 +47,42 @@ def public_cap(study: Study) -> float:
 
 def promise(study: Study) -> Promise:
     """Noise for the optimum's sensitivity. docs/proofs/minimiser.md, Theorem 1."""
-    options = _options(study)
+    options, routes = _options(study), public_routes(study)
     moved = minimiser_sensitivity(
-        study.network,
+        routes.sets,
+        routes.metric,
         request=rate_of_one_request(study.promised, study.frame),
         cap=public_cap(study),
         days=study.frame.days,
         alpha=options.alpha,
-        ceiling=options.ceiling,
+        ceiling=routes.ceiling,
         tolerance=options.tolerance,
     )
-    return promise_on_grid(study, moved)
+    return promise_on_routes(study, routes, moved)
 
 
 def query(study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
     """PRIVATE. The regularised optimum on the grid; while it is solved there is no progress to show."""
     del progress
-    return on_grid(optimum_of_mean(study, history).ravel())
+    return perturbed_integers(public_routes(study), optimum_of_mean(study, history))
 
 
 def optimum_of_mean(study: Study, history: DemandHistory) -> NDArray[np.float64]:
-    """PRIVATE. x within the tolerance of the regularised optimum of the clipped mean demand: (pairs, links).
+    """PRIVATE. x within the tolerance of the regularised optimum of the clipped mean demand: (entries,).
 
     It runs until its own certificate is within the tolerance, however many steps that takes: stopping earlier on some
     data and not on others would be an answer about the data.
     """
-    options, frame = _options(study), study.frame
+    options, frame, routes = _options(study), study.frame, public_routes(study)
     total = history.counts.sum(axis=0, dtype=np.int64)
     rates = np.minimum(total * (frame.expansion / (frame.period_min * frame.days)), public_cap(study))
-    solution = minimise_regularised(
-        study.network,
+    solution = minimise_on_routes(
+        routes.sets,
+        routes.metric,
         rates,
         options.alpha,
-        pairs=frame.pairs,
         tolerance=0.75 * options.tolerance,  # a quarter is left for rounding
-        ceiling_min=ceiling_min(study.network, options.ceiling),
-        max_iterations=None,
+        ceiling=routes.ceiling,
     )
     return solution.flows
 

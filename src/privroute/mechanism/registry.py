@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privroute.errors import GuaranteeError
-from privroute.mechanism import counts, daily, minimiser, sgd, sgd_as_published
+from privroute.mechanism import counts, daily, layered, minimiser, sgd, sgd_as_published
 from privroute.mechanism.interface import Single
 
 if TYPE_CHECKING:
@@ -22,10 +22,13 @@ _ASKED_ONCE: dict[str, AskedOnce] = {
     "sgd_as_published": sgd_as_published,
 }
 
+_ASKED_SEVERAL_TIMES: dict[str, Implementation] = {"layered": layered}
+
 
 def implementation(chosen: Mechanism) -> Implementation:
     """A private mechanism, with as many questions as it asks."""
-    return Single(asked_once(chosen))
+    several = _ASKED_SEVERAL_TIMES.get(chosen.module)
+    return Single(asked_once(chosen)) if several is None else several
 
 
 def asked_once(chosen: Mechanism) -> AskedOnce:

@@ -1,9 +1,10 @@
 """The paper's Algorithm 1: one pass of projected gradient steps over the days, noise on the last iterate.
 
-    x_k = Π( x_{k−1} − η_k ∇F(x_{k−1}, Λ_k) ),   k = 1 … N,        released: Π( x_N + Z )
+    x_k = Π_W( x_{k−1} − η_k W⁻¹∇F(x_{k−1}, Λ_day) ),   r steps on each of N days,        released: Π_W( x_rN + Z )
 
-`certified` constants come from public caps and a ceiling on marginal costs, and the sensitivity is proved for what is
-computed (docs/proofs/sgd.md). `paper` constants are those that were published: privroute.mechanism.sgd_as_published.
+`certified` constants come from public caps, route sets and a ceiling on marginal costs, and the sensitivity is proved
+for what is computed (docs/proofs/sgd.md). W = 1 and r = 1 on every link is the paper's algorithm. `paper` constants are
+those that were published: privroute.mechanism.sgd_as_published.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import numpy as np
 
 from privroute.errors import GuaranteeError
 from privroute.flows.optimum import solve_optimum
-from privroute.flows.projection import project_in_place, smallest_tolerance
-from privroute.flows.unit_flows import step_in_place, unit_flows_of
-from privroute.mechanism.from_flows import promise_on_grid, publish
+from privroute.flows.projection import project_in_place
+from privroute.flows.route_metric import project_on_routes, smallest_route_tolerance
+from privroute.flows.unit_flows import marginal_costs, step_in_place, unit_flows_of
+from privroute.mechanism.from_routes import perturbed_integers, promise_on_routes, publish
+from privroute.mechanism.public_routes import public_caps, public_demand, public_routes
+from privroute.mechanism.shard import Move, ShardData
+from privroute.mechanism.shards import shards_for
 from privroute.mechanism.theory import step_sizes
 from privroute.network.demand import Demand
-from privroute.privacy.flow_sensitivity import SgdBounds, ceiling_min, rate_of_one_request, sgd_sensitivity
-from privroute.privacy.noise import on_grid
+from privroute.privacy.flow_sensitivity import SgdBounds, loads_per_unit, rate_of_one_request, sgd_sensitivity
 from privroute.progress import each_told
 
 if TYPE_CHECKING:
@@ -30,14 +34,26 @@ if TYPE_CHECKING:
 
     from privroute.history.demand_history import DemandHistory
     from privroute.mechanism.promise import Promise
+    from privroute.mechanism.public_routes import PublicRoutes
     from privroute.network.network import Network
     from privroute.network.pairs import Pairs
+    from privroute.policy.routing_policy import RoutingPolicy
     from privroute.progress import Progress
-    from privroute.study.frame import Frame
     from privroute.study.mechanisms import Sgd
     from privroute.study.study import Study
 
-__all__ = ["iterates", "last_iterate", "promise", "public_caps", "public_start", "publish", "query"]
+__all__ = [
+    "iterates",
+    "last_iterate",
+    "promise",
+    "public_bounds",
+    "public_caps",
+    "public_start",
+    "public_steps",
+    "publish",
+    "query",
+    "start_on_routes",
+]
 
 _START_GAP = 1e-6
 
@@ -73,78 +89,89 @@ def iterates(
         yield flows
 
 
-def public_caps(frame: Frame, options: Sgd) -> NDArray[np.float64]:
-    """(pairs,) largest rate that a day may have: cap_factor times the public rate, and room for cap_trips requests."""
-    public = public_demand(options).on(frame.pairs).rate_per_min
-    room = _given(options.cap_trips) * frame.expansion / frame.period_min
-    with np.errstate(over="ignore"):  # infinite caps are refused by the bounds made of them
-        return np.asarray(_given(options.cap_factor) * public + room)
-
-
 def public_start(network: Network, pairs: Pairs, options: Sgd) -> NDArray[np.float64]:
     """(pairs, links) x_0: everybody on the fastest paths of the empty network, or the optimum of the public demand."""
-    nobody = Demand(pairs, np.zeros(len(pairs)))
-    demand = nobody if options.start == "free-flow" else public_demand(options).on(pairs)
-    return unit_flows_of(solve_optimum(network, demand, gap=_START_GAP).policy)
+    return unit_flows_of(_start_policy(network, pairs, options))
 
 
-def promise(study: Study) -> Promise:
-    """Noise for the last iterate's sensitivity. docs/proofs/sgd.md, Theorems 1 and 2."""
-    network, frame, options = study.network, study.frame, cast("Sgd", study.mechanism)
-    if options.tolerance < smallest_tolerance(network):
-        raise GuaranteeError(f"tolerance is {options.tolerance:g}; pass at least {smallest_tolerance(network):.1g}")
-    caps = public_caps(frame, options)
-    bounds = SgdBounds.of(network, caps, options.alpha, _given(options.ceiling))
-    moved = sgd_sensitivity(
-        bounds,
-        step_sizes(frame.days, options.alpha, bounds.beta),
-        request=rate_of_one_request(study.promised, frame),
-        cap=float(caps.max(initial=0.0)),
-        pairs=len(frame.pairs),
-        links=network.links,
-        tolerance=options.tolerance,
-    )
-    return promise_on_grid(study, moved)
-
-
-def query(study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
-    """PRIVATE. Algorithm 1 with certified constants: x_N on the grid."""
-    network, frame, options = study.network, study.frame, cast("Sgd", study.mechanism)
-    caps, ceiling = public_caps(frame, options), _given(options.ceiling)
-    rates = np.minimum(history.counts * (frame.expansion / frame.period_min), caps)
-    steps = step_sizes(frame.days, options.alpha, SgdBounds.of(network, caps, options.alpha, ceiling).beta)
-    return on_grid(last_iterate(study, rates, steps, ceiling_min(network, ceiling), progress).ravel())
-
-
-def last_iterate(
-    study: Study, rates: NDArray[np.float64], steps: NDArray[np.float64], ceiling: ArrayLike, progress: Progress | None
-) -> NDArray[np.float64]:
-    """PRIVATE. x_N, (pairs, links), of these rates; see `iterates`."""
-    options = cast("Sgd", study.mechanism)
-    flows = public_start(study.network, study.pairs, options)
-    days = iterates(
-        study.network,
-        study.pairs,
-        rates,
-        flows,
-        alpha=options.alpha,
-        steps=steps,
-        ceiling=ceiling,
-        tolerance=options.tolerance,
-    )
-    for last in each_told(days, len(steps), "Learning from the days", progress):
-        flows = last
+def start_on_routes(study: Study, routes: PublicRoutes) -> NDArray[np.float64]:
+    """(entries,) x_0 on the route sets: the nearest unit flows to those of `public_start`."""
+    policy = _start_policy(study.network, study.pairs, _options(study))
+    flows = routes.sets.shares_of(policy)
+    hints = np.zeros(routes.sets.entries, dtype=np.float32)
+    project_on_routes(routes.sets, routes.metric, flows, hints, tolerance=_options(study).tolerance)
     return flows
 
 
-def public_demand(options: Sgd) -> Demand:
-    """The public demand of the options, which must be there."""
-    if options.public_demand is None:
-        raise GuaranteeError("the mechanism 'sgd' needs a public_demand here; pass public_demand=, a Demand")
-    return options.public_demand
+def _start_policy(network: Network, pairs: Pairs, options: Sgd) -> RoutingPolicy:
+    nobody = Demand(pairs, np.zeros(len(pairs)))
+    demand = nobody if options.start == "free-flow" else public_demand(options).on(pairs)
+    return solve_optimum(network, demand, gap=_START_GAP).policy
 
 
-def _given(value: float | None) -> float:
-    if value is None:
-        raise GuaranteeError("the paper's constants have neither caps nor a ceiling")
-    return value
+def public_steps(study: Study, bounds: SgdBounds) -> NDArray[np.float64]:
+    """(days · steps_per_day,) η: the largest that contract, 2/(α + β), or the paper's."""
+    options = _options(study)
+    count = study.frame.days * (options.steps_per_day or 1)
+    if options.step_sizes == "paper":
+        return step_sizes(count, options.alpha, bounds.beta)
+    return np.full(count, 2.0 / (options.alpha + bounds.beta))
+
+
+def promise(study: Study) -> Promise:
+    """Noise for the last iterate's sensitivity in the W-norm. docs/proofs/sgd.md, Theorems 1 and 2."""
+    frame, options, routes = study.frame, _options(study), public_routes(study)
+    least = smallest_route_tolerance(routes.sets, routes.metric)
+    if options.tolerance < least:
+        raise GuaranteeError(f"tolerance is {options.tolerance:g}; pass at least {least:.1g}")
+    bounds = public_bounds(study)
+    moved = sgd_sensitivity(
+        bounds,
+        public_steps(study, bounds),
+        request=rate_of_one_request(study.promised, frame),
+        cap=float(routes.caps.max(initial=0.0)),
+        pairs=float(routes.metric.pair.sum()),
+        entries=routes.metric.total(routes.sets),
+        tolerance=options.tolerance,
+        rounds=options.steps_per_day or 1,
+    )
+    return promise_on_routes(study, routes, moved)
+
+
+def public_bounds(study: Study) -> SgdBounds:
+    """Constants that hold for every day within the caps."""
+    routes = public_routes(study)
+    return SgdBounds.on_routes(routes.sets, routes.metric, routes.caps, _options(study).alpha, routes.ceiling)
+
+
+def query(study: Study, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
+    """PRIVATE. Algorithm 1 with certified constants: W^½ x on the grid."""
+    return perturbed_integers(public_routes(study), last_iterate(study, history, progress))
+
+
+def last_iterate(study: Study, history: DemandHistory, progress: Progress | None = None) -> NDArray[np.float64]:
+    """PRIVATE. (entries,) x after all days."""
+    frame, options, routes = study.frame, _options(study), public_routes(study)
+    network = study.network
+    bounds = public_bounds(study)
+    steps, rounds = public_steps(study, bounds), options.steps_per_day or 1
+    per_unit = loads_per_unit(routes.sets.sum_by_link(routes.caps))
+    rates = np.minimum(history.counts * (frame.expansion / frame.period_min), routes.caps)
+    data = ShardData(routes.sets, routes.metric, rates, start_on_routes(study, routes), per_unit, options.tolerance)
+    shards = shards_for(data)
+    try:
+        load = shards.start(0)
+        for day in each_told(range(frame.days), frame.days, "Learning from the days", progress):
+            for number in range(day * rounds, (day + 1) * rounds):
+                step = float(steps[number])
+                cost = marginal_costs(network, network.background_per_min + load / per_unit, routes.ceiling)
+                following = (number + 1) // rounds
+                ahead = following if following < frame.days else None
+                load = shards.advance(Move(day, cost * step / routes.metric.link, 1.0 - step * options.alpha, ahead))
+        return shards.flows()
+    finally:
+        shards.close()
+
+
+def _options(study: Study) -> Sgd:
+    return cast("Sgd", study.mechanism)

@@ -12,11 +12,13 @@ import numpy as np
 from privroute.errors import GuaranteeError
 from privroute.mechanism.from_flows import publish
 from privroute.mechanism.promise import Promise
-from privroute.mechanism.sgd import last_iterate, public_demand
+from privroute.mechanism.public_routes import public_demand
+from privroute.mechanism.sgd import iterates, public_start
 from privroute.mechanism.theory import classical_gaussian_scale, step_sizes
 from privroute.privacy.calibration import gaussian_rho
 from privroute.privacy.flow_sensitivity import SgdBounds, rate_of_one_request
 from privroute.privacy.noise import GRID, on_grid
+from privroute.progress import each_told
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,4 +85,10 @@ def query(study: Study, history: DemandHistory, progress: Progress | None) -> ND
     frame, options = study.frame, cast("Sgd", study.mechanism)
     rates = np.asarray(history.counts * np.float64(frame.expansion / frame.period_min))
     steps = step_sizes(frame.days, options.alpha, published_constants(study.network, frame, options)[0])
-    return on_grid(last_iterate(study, rates, steps, np.inf, progress).ravel())
+    flows = public_start(study.network, study.pairs, options)
+    days = iterates(
+        study.network, study.pairs, rates, flows, alpha=options.alpha, steps=steps, tolerance=options.tolerance
+    )
+    for last in each_told(days, len(steps), "Learning from the days", progress):
+        flows = last
+    return on_grid(flows.ravel())

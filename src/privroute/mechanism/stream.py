@@ -105,7 +105,7 @@ class Stream:
 
     def _announced(self, frame: Frame, roads: Network) -> Announcement:
         """What a day will be, which the ledger would grant now."""
-        return Announcement(Study(roads, frame, self.guarantee, Daily()), ledger=self.ledger)
+        return Announcement(Study(roads, frame, self.guarantee, Daily(), quality_share=0.0), ledger=self.ledger)
 
     def add_day(
         self, history: DemandHistory, *, network: Network | None = None, progress: Progress | None = None
@@ -162,7 +162,7 @@ class Stream:
         dates = self._files.dates()[-(self.mechanism.window or 0) :]
         days = [self._files.read_day(date, len(frame.pairs)) for date in dates]
         used = replace(frame, calendar=frame.calendar.of_dates(tuple(dates)))
-        study = Study(self.network, used, self.guarantee, self.mechanism)
+        study = Study(self.network, used, self.guarantee, self.mechanism, quality_share=0.0)
         promise = daily.promise(study)
         made = daily.publish(study, promise, np.concatenate([noisy for noisy, _ in days]), progress)
         certificate, on_saved = certify(study, OpenDPNoise(), promise, simulated=simulated), None
@@ -176,6 +176,8 @@ class Stream:
     def _check_days(self, frame: Frame, roads: Network) -> None:
         """Refuse days that no stream takes."""
         check_period_of_day(frame.period_min, error=HistoryError)
+        if frame.total_per_h is not None or (frame.contribution is not None and frame.contribution.max_for_total):
+            raise HistoryError("a stream has no total of its own: omit max_for_total and total_vehicles_per_hour")
         frame.pairs.reachable(roads)
 
     def _check_known(self, frame: Frame, roads: Network) -> None:
@@ -244,8 +246,13 @@ def _shared(guarantee: Guarantee, frame: Frame) -> dict[str, Any]:
         "expansion": frame.expansion,
         "begins": None if frame.calendar.period.begins is None else frame.calendar.period.begins.isoformat(),
         "time_zone": frame.calendar.time_zone,
-        "contribution": None if frame.contribution is None else asdict(frame.contribution),
+        "contribution": None if frame.contribution is None else _bounds(frame.contribution),
     }
+
+
+def _bounds(kept: Contribution) -> dict[str, Any]:
+    """Plain values; a stream measures no total."""
+    return {name: value for name, value in asdict(kept).items() if name != "max_for_total"}
 
 
 def _word(value: object) -> str:

@@ -33,42 +33,43 @@ def plain_matrix(
     place : position of each zone by its label as text; names : columns of origin, destination and trips
     """
     data = read_bytes(as_path(path))
-    if len(data) < _SMALLEST or data.translate(None, bytes(_PLAIN)):
+    strange = data.translate(None, bytes(_PLAIN)) or data.count(b"\r") != data.count(b"\r\n")
+    header = data.partition(b"\n")[0].decode("ascii", "replace")
+    delimiter = max(",;\t", key=header.count)
+    columns = [cell.strip().lower() for cell in header.split(delimiter)]
+    long = layout == "long" or (layout == "auto" and set(names[:2]) <= set(columns))
+    lacking = long and not set(names) <= set(columns)
+    if len(data) < _SMALLEST or strange or lacking or len(set(columns)) != len(columns):
         return None
+    texts, numbers = (names[:2], names[2:]) if long else (columns[:1], columns[1:])
+    table = _read(data, delimiter, columns, texts, numbers)
+    if table is None or any(column.null_count for column in table.columns):
+        return None
+    return _long(table, place, names) if long else _square(table, place, columns)
+
+
+def _read(data: bytes, delimiter: str, columns: list[str], texts: list[str], numbers: list[str]) -> Any:
+    """The table of these columns, or None if PyArrow is not there or cannot read it."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an optional package
         from pyarrow import csv  # noqa: PLC0415
     except ImportError:
         return None
-    if data.count(b"\r") != data.count(b"\r\n"):
-        return None
-    header = data.partition(b"\n")[0].decode()
-    delimiter = max(",;\t", key=header.count)
-    columns = [cell.strip().lower() for cell in header.split(delimiter)]
-    if len(set(columns)) != len(columns):
-        return None
-    long = layout == "long" or (layout == "auto" and set(names[:2]) <= set(columns))
-    if long and not set(names) <= set(columns):
-        return None
-    kinds = {name: pa.string() for name in (names[:2] if long else columns[:1])}
-    kinds |= dict.fromkeys(names[2:] if long else columns[1:], pa.float64())
+    convert = csv.ConvertOptions(
+        column_types=dict.fromkeys(texts, pa.string()) | dict.fromkeys(numbers, pa.float64()),
+        include_columns=[*texts, *numbers],
+        null_values=[""],
+        strings_can_be_null=True,
+    )
     try:
-        table = csv.read_csv(
+        return csv.read_csv(
             pa.BufferReader(data),
             read_options=csv.ReadOptions(column_names=columns, skip_rows=1, block_size=2**24),
             parse_options=csv.ParseOptions(delimiter=delimiter, quote_char=False),
-            convert_options=csv.ConvertOptions(
-                column_types=kinds,
-                include_columns=names if long else columns,
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
+            convert_options=convert,
         )
     except (pa.ArrowException, ValueError):
         return None
-    if any(column.null_count for column in table.columns):
-        return None
-    return _long(table, place, names) if long else _square(table, place, columns)
 
 
 def _long(table: Any, place: dict[str, int], names: list[str]) -> NDArray[np.float64] | None:
@@ -107,7 +108,7 @@ def _positions(column: Any, place: dict[str, int]) -> NDArray[np.int64] | None:
             return None
     if not found or min(found) < 0:
         return None
-    return np.array(found, dtype=np.int64)[encoded.indices.to_numpy()]
+    return np.asarray(np.array(found, dtype=np.int64)[encoded.indices.to_numpy()])
 
 
 def _usable(trips: NDArray[np.float64]) -> bool:

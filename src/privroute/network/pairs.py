@@ -123,8 +123,8 @@ class Pairs(RebuiltOnCopy):
             known = (origins < row.size) & (destinations < column.size)
             ends = np.where(known, origins, 0), np.where(known, destinations, 0)
             rows, columns = row[ends[0]], column[ends[1]]
-            found = place[np.maximum(rows, 0), np.maximum(columns, 0)]
-            return np.where(known & (rows >= 0) & (columns >= 0), found, -1).astype(np.intp)
+            positions = place[np.maximum(rows, 0), np.maximum(columns, 0)]
+            return np.where(known & (rows >= 0) & (columns >= 0), positions, -1).astype(np.intp)
         wanted = _keys(origins, destinations)
         keys = _keys(self.origin, self.destination)
         order = np.argsort(keys)

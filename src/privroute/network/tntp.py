@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from privroute.network.read_notes import ReadNotes
 
     # metadata, node indices of origins and destinations, trips
-    _Trips = tuple[dict[str, tuple["Where", str]], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]
+    _Trips = tuple[dict[str, tuple[Where, str]], NDArray[Any], NDArray[Any], NDArray[np.float64]]
 
 __all__ = ["LengthUnit", "TimeUnit", "read_tntp", "read_tntp_trips"]
 

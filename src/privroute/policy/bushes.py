@@ -11,7 +11,7 @@ The links stand in topological order, those with one head together, so the list 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -189,6 +189,6 @@ class Bushes:
             memory_bytes=sum(array.nbytes for array in self.arrays().values()),
         )
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
+    def arrays(self) -> dict[str, Any]:
         """What the policy is made of."""
         return {name: getattr(self, name) for name in self.NAMES}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -165,7 +165,7 @@ class Paths:
             memory_bytes=sum(array.nbytes for array in self.arrays().values()),
         )
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
+    def arrays(self) -> dict[str, Any]:
         """What the policy is made of."""
         return {name: getattr(self, name) for name in self.NAMES}
 

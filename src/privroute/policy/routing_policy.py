@@ -74,7 +74,7 @@ class RoutingPolicy:
         policy = cls.__new__(cls)
         if not adopt:
             arrays = {name: np.array(array) for name, array in arrays.items()}
-        policy._fill(Bushes(network, pairs, **arrays))
+        policy._fill(Bushes(network, pairs, **arrays))  # noqa: SLF001 - of its own class
         return policy
 
     def _fill(self, stored: Bushes | Paths) -> None:

@@ -15,6 +15,7 @@ from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import check_public_options, noise_is_on_flows
+from privroute.study.schema import LARGEST_SHARE
 from privroute.study.study import check_expected
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ _STUDY = {
     "guarantee": dict | None,
     "mechanism": dict,
 }
+_LATER = {"total": dict | None, "quality_share": int | float, "expect_trips": int}  # certificates of 0.1.0 lack them
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class Certificate:
         calendar, days, period_min, expansion, max_requests, max_per_pair
     rho : the zero-concentrated bound from which the guarantee comes; None where there is none
     adjacency : when two data sets are neighbours, in words
-    sensitivity, noise_scale : ℓ2 sensitivity of what was perturbed, and the Gaussian's scale
+    sensitivity, noise_scale : ℓ2 sensitivity of what the mechanism perturbed, and the Gaussian's scale; of rho they
+        take what `measured_share` leaves
     data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp protects
     budget : the ledger entry (see BUDGET), or "not tracked"
     versions : of the packages that made it
@@ -156,6 +159,19 @@ class Certificate:
         return None if self.study["bounds"] is None else self.study["bounds"]["max_per_pair"]
 
     @property
+    def total(self) -> Mapping[str, Any] | None:
+        """Where the total of the demand comes from, where users are bounded; None where all requests are counted."""
+        if "total" in self.study or self.max_requests is None:
+            return self.study.get("total")
+        return {"source": "kept"}
+
+    @property
+    def measured_share(self) -> float:
+        """The part of rho that was set apart for measuring the quality and the total."""
+        total = self.total or {}
+        return float(self.study.get("quality_share", 0.0)) + float(total.get("share", 0.0))
+
+    @property
     def guaranteed(self) -> bool:
         """Whether the epsilon and delta that it names hold: noise from OpenDP, all numbers named, nothing left open.
 
@@ -223,11 +239,11 @@ class Certificate:
 
 def _check_study(study: dict[str, Any]) -> None:
     """Refuse a study that is not complete, or whose parts are not usable."""
-    if set(study) - {"expect_trips"} != set(_STUDY):
-        unmatched = sorted((set(study) - {"expect_trips"}) ^ set(_STUDY))
+    if set(study) - set(_LATER) != set(_STUDY):
+        unmatched = sorted(set(study) - set(_LATER) ^ set(_STUDY))
         fields_of_study = ", ".join(map(str, unmatched[:5]))
         raise ReleaseError(f"the study in the certificate has missing or unknown fields: {fields_of_study}")
-    for name, kind in _STUDY.items():
+    for name, kind in {**_STUDY, **{name: kind for name, kind in _LATER.items() if name in study}}.items():
         if not isinstance(study[name], kind) or isinstance(study[name], bool):
             raise ReleaseError(f"the certificate's study has an unusable {name}")
     try:
@@ -260,6 +276,22 @@ def _check_parts(study: dict[str, Any]) -> None:
     if set(mechanism) != {"name", "options"} or not isinstance(mechanism["options"], dict):
         raise ReleaseError("its mechanism is not a name with options")
     check_public_options(mechanism["name"], mechanism["options"])
+    _check_total(study)
+    if not 0 <= study.get("quality_share", 0.0) <= LARGEST_SHARE:
+        raise ReleaseError("its share for quality is not one")
+
+
+def _check_total(study: dict[str, Any]) -> None:
+    """Refuse a source of the total that no study has."""
+    total = study.get("total")
+    if total is None:
+        return
+    keys = {"kept": set[str](), "public": {"vehicles_per_hour"}, "measured": {"max_requests", "share"}}
+    wanted = keys.get(total.get("source"))
+    if study["bounds"] is None or wanted is None or set(total) != {"source", *wanted}:
+        raise ReleaseError("its total has a source that is not known")
+    if not all(_between(total[name], math.inf) for name in wanted) or total.get("share", 0.0) > LARGEST_SHARE:
+        raise ReleaseError("its total is not a number above 0")
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
@@ -291,7 +323,7 @@ def _check_promise(certificate: Certificate) -> None:
     """Refuse numbers of a guarantee of which one contradicts the others."""
     epsilon, delta, rho, sensitivity, scale = (float(getattr(certificate, name)) for name in _PROMISE)
     ratio = sensitivity / scale
-    if not math.isclose(rho, ratio * ratio / 2, rel_tol=_TOLERANCE):
+    if not math.isclose(rho * (1 - certificate.measured_share), ratio * ratio / 2, rel_tol=_TOLERANCE):
         raise ReleaseError("the certificate's rho is not what its noise_scale and sensitivity give")
     if epsilon < epsilon_of_rho(rho, delta) * (1 - _TOLERANCE):
         raise ReleaseError("the certificate's epsilon is smaller than what its rho gives at its delta")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
 from privroute.study.mechanisms import noise_is_on_flows
 
-__all__ = ["Explanation", "budget_in_words", "explain", "odds_factor"]
+__all__ = ["Explanation", "budget_in_words", "explain", "odds_factor", "total_in_words"]
 
 _LARGEST_EXPONENT = 700.0
 _MANY = 10
@@ -238,6 +238,23 @@ def budget_in_words(certificate: Certificate) -> str:
     )
 
 
+def total_in_words(certificate: Certificate) -> str | None:
+    """Whose trips the released demand is; None where all requests are counted."""
+    total = certificate.total
+    if total is None:
+        return None
+    limits = f"at most {certificate.max_requests:,} trips of each {certificate.unit}"
+    if total["source"] == "public":
+        figure = f"{total['vehicles_per_hour']:,.0f} vehicles per hour, a public figure"
+        return f"Total: {figure}; its distribution over pairs is that of {limits}."
+    if total["source"] == "measured":
+        return (
+            f"Total: measured with noise, counting up to {total['max_requests']:,} trips of each {certificate.unit}; "
+            f"its distribution over pairs is that of {limits}."
+        )
+    return f"Total: not known. The demand is that of the kept trips only, {limits}: real traffic may be heavier."
+
+
 def _example(factor: float) -> str:
     if not factor < _LARGE_FACTOR:
         return "A factor of this size gives almost no protection."
@@ -261,6 +278,9 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             f"Limits for each {each}: at most {certificate.max_requests:,} trips are counted, at most "
             f"{certificate.max_per_pair:,} of them for one origin and destination."
         )
+    total = total_in_words(certificate)
+    if total is not None:
+        sentences.append(total)
     options = ", ".join(f"{name} {value}" for name, value in certificate.options.items() if value is not None)
     sentences.append(f"Mechanism {certificate.mechanism}" + (f" ({options})." if options else "."))
     if certificate.noise_scale is not None and certificate.sensitivity is not None:
@@ -279,11 +299,21 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
         )
         sentences.append(
             f"Noise: {source}; standard deviation {noisy}"
-            + (f" (rho {certificate.rho:.3g})." if certificate.rho is not None else ".")
+            + (f" (rho {certificate.rho:.3g}{_apart(certificate)})." if certificate.rho is not None else ".")
         )
     if certificate.mechanism == "daily" and certificate.noise_scale is not None:
         sentences.append(_days_in_words(certificate, certificate.noise_scale))
     return tuple(sentences)
+
+
+def _apart(certificate: Certificate) -> str:
+    share = certificate.measured_share
+    return (
+        f", of which {100 * share:g} % for measuring how useful it is"
+        + (" and the total" if (certificate.total or {}).get("share") else "")
+        if share
+        else ""
+    )
 
 
 def _days_in_words(certificate: Certificate, scale: float) -> str:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from privroute.network.demand import Demand
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.release.certificate import Certificate
+    from privroute.release.quality import Quality
 
 __all__ = ["FORMAT", "MOST_WRITTEN_ROUTES", "write_release"]
 
@@ -63,6 +64,7 @@ def write_release(
     noisy_counts: NDArray[np.int64] | None,
     *,
     overwrite: bool = False,
+    quality: Quality | None = None,
 ) -> None:
     """Write a release folder beside its place, then rename it there."""
     target = Path(folder)
@@ -78,6 +80,7 @@ def write_release(
         manifest = {
             "format": FORMAT,
             "certificate": certificate.as_dict(),
+            "quality": None if quality is None else quality.as_dict(),
             "network": {"crs": policy.network.crs},
             "sha256": {name: _digest(beside / name) for name in tables},
         }

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from privroute.errors import FormatError, PrivrouteError, ReleaseError
@@ -26,11 +25,13 @@ from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.network.text_files import map_bytes, read_bytes
 from privroute.policy.routing_policy import RoutingPolicy
+from privroute.release.arrow_arrays import as_numpy, valid, whole
 from privroute.release.certificate import Certificate
 from privroute.release.files import FORMAT
 from privroute.release.folder import DEMAND, LINKS, MANIFEST, NODES, POLICY, ROUTES, STREETS, ZONES
 from privroute.release.map_tables import STREET_COLUMNS, ZONE_COLUMNS, with_map
 from privroute.release.policy_file import read_policy
+from privroute.release.quality import Quality
 
 if TYPE_CHECKING:
     import mmap
@@ -101,13 +102,14 @@ _LAYOUTS = {
 
 def read_release(
     folder: str | os.PathLike[str],
-) -> tuple[RoutingPolicy, Certificate, Demand | None, NDArray[np.int64] | None]:
-    """Policy, certificate, demand and noisy counts of a release folder."""
+) -> tuple[RoutingPolicy, Certificate, Demand | None, NDArray[np.int64] | None, Quality | None]:
+    """Policy, certificate, demand, noisy counts and measured quality of a release folder."""
     place = Path(folder)
     manifest = _manifest(place)
     digests = manifest["sha256"]
     try:
         certificate = Certificate.from_dict(manifest["certificate"])
+        quality = _quality(manifest.get("quality"), certificate)
         nodes, links = (_read_table(place, name, digests[name]) for name in (NODES, LINKS))
         streets, zones = (
             _read_table(place, name, digests[name]) if name in digests else None for name in (STREETS, ZONES)
@@ -130,7 +132,7 @@ def read_release(
         ValueError,
     ) as problem:
         raise ReleaseError(f"{place} is not a release that can be read: {problem}") from None
-    return policy, certificate, demand, counts
+    return policy, certificate, demand, counts, quality
 
 
 def _manifest(place: Path) -> dict[str, Any]:
@@ -155,6 +157,16 @@ def _manifest(place: Path) -> dict[str, Any]:
     if not needed <= listed <= needed | {POLICY, ROUTES, DEMAND, STREETS, ZONES} or not listed & {POLICY, ROUTES}:
         raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
     return found
+
+
+def _quality(values: object, certificate: Certificate) -> Quality | None:
+    """What was measured, which the certificate must have announced; releases may be without."""
+    if values is None:
+        return None
+    quality = Quality.from_dict(values)
+    if quality.share != certificate.study.get("quality_share", 0.0):
+        raise ReleaseError("the measured quality has another share of rho than the certificate says")
+    return quality
 
 
 def _check_sizes(certificate: Certificate, policy: RoutingPolicy) -> None:
@@ -199,7 +211,7 @@ def _read_table(place: Path, name: str, digest: object) -> pa.Table:
     _check_layout(name, pq.ParquetFile(pa.BufferReader(data)), layout)
     # labels stay dictionaries: a long one that stands in every row is one text in memory
     labels = [column for column, kind in layout.columns.items() if kind == _TEXT]
-    table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels).read(use_threads=True)
+    table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels).read(use_threads=False)
     for column in layout.columns:
         missing = table[column].null_count
         if missing and not (column in layout.optional and missing == len(table)):
@@ -233,33 +245,33 @@ def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any]) -> Network
     if nodes["x_coord"].null_count != nodes["y_coord"].null_count:
         raise ReleaseError(f"{NODES} has x_coord without y_coord, or the other way round")
     bare = bool(nodes["x_coord"].null_count)
-    points = None if bare else np.column_stack([nodes["x_coord"].to_numpy(), nodes["y_coord"].to_numpy()])
+    points = None if bare else np.column_stack([as_numpy(nodes["x_coord"]), as_numpy(nodes["y_coord"])])
     labels = _texts(nodes["node_id"])
-    index = pa.array(labels, _TEXT)
+    index = {label: node for node, label in enumerate(labels)}
     length = links["length_km"]
     return Network(
         _positions(links["from_node_id"], index),
         _positions(links["to_node_id"], index),
         _latency(links),
         labels,
-        zones=np.flatnonzero(nodes["is_zone"].to_numpy()),
-        no_through=nodes["no_through"].to_numpy(),
-        background_per_min=links["background_per_min"].to_numpy(),
+        zones=np.flatnonzero(as_numpy(nodes["is_zone"])),
+        no_through=as_numpy(nodes["no_through"]),
+        background_per_min=as_numpy(links["background_per_min"]),
         coordinates=points,
         crs=extra["crs"],
-        length_km=None if length.null_count else length.to_numpy(),
+        length_km=None if length.null_count else as_numpy(length),
         link_labels=_texts(links["link_id"]),
     )
 
 
 def _latency(links: pa.Table) -> Latency:
     """The curves; a parameter stands in every row whose curve has it and in no other."""
-    encoded = _whole(links[CURVE_COLUMN].unify_dictionaries())
+    encoded = whole(links[CURVE_COLUMN].unify_dictionaries())
     named = encoded.dictionary.to_pylist()
     unknown = [name for name in named if name not in CURVES]
     if unknown:
         raise ReleaseError(f"{LINKS}: {CURVE_COLUMN} is {show(unknown[0])}; known curves are {', '.join(CURVES)}")
-    curve = np.array([number_of(name) for name in named], dtype=np.uint8)[encoded.indices.to_numpy()]
+    curve = np.array([number_of(name) for name in named], dtype=np.uint8)[as_numpy(encoded.indices)]
     present = [name for number, name in enumerate(CURVES) if np.any(curve == number)]
     found = [column for column in parameter_columns(CURVES) if column in links.column_names]
     if found != parameter_columns(present):
@@ -267,10 +279,10 @@ def _latency(links: pa.Table) -> Latency:
     columns: dict[str, NDArray[np.float64]] = {}
     for column in found:
         having = [number_of(name) for name in present if column in parameter_columns([name])]
-        if not np.array_equal(links[column].is_valid().to_numpy(), np.isin(curve, having)):
+        if not np.array_equal(valid(links[column]), np.isin(curve, having)):
             raise ReleaseError(f"{LINKS}: {column} is not in exactly the rows whose curve has it")
-        columns[column] = links[column].to_numpy()
-    return latency_of_columns(links["free_flow_min"].to_numpy(), links["capacity_per_min"].to_numpy(), curve, columns)
+        columns[column] = as_numpy(links[column])
+    return latency_of_columns(as_numpy(links["free_flow_min"]), as_numpy(links["capacity_per_min"]), curve, columns)
 
 
 def _policy(routes: pa.Table, network: Network) -> RoutingPolicy:
@@ -278,18 +290,18 @@ def _policy(routes: pa.Table, network: Network) -> RoutingPolicy:
     key = origin.astype(np.int64) << 32 | destination
     first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if key.size else np.empty(0, np.int64)
     start = np.concatenate([first, [key.size]]).astype(np.int64)
-    if not np.array_equal(routes["route"].to_numpy(), np.arange(key.size) - np.repeat(first, np.diff(start))):
+    if not np.array_equal(as_numpy(routes["route"]), np.arange(key.size) - np.repeat(first, np.diff(start))):
         raise ReleaseError(f"{ROUTES}: route does not count the routes of each pair from 0")
-    links = _whole(routes["link_ids"])
+    links = whole(routes["link_ids"])
     if links.values.null_count:
         raise ReleaseError(f"{ROUTES}: link_ids has empty entries")
     return RoutingPolicy(
         network,
         Pairs(origin[first], destination[first]),
         start,
-        links.offsets.to_numpy(),
-        links.values.to_numpy(),
-        routes["probability"].to_numpy(),
+        as_numpy(links.offsets),
+        as_numpy(links.values),
+        as_numpy(routes["probability"]),
     )
 
 
@@ -301,31 +313,26 @@ def _demand(
     if not np.array_equal(origin, pairs.origin) or not np.array_equal(destination, pairs.destination):
         raise ReleaseError(f"{DEMAND} has other pairs than the policy, or has them in another order")
     counts = table["noisy_count"]
-    demand = Demand(pairs, table["rate_per_min"].to_numpy(), expansion=certificate.expansion)
-    return demand, None if counts.null_count else counts.to_numpy()
+    demand = Demand(pairs, as_numpy(table["rate_per_min"]), expansion=certificate.expansion)
+    return demand, None if counts.null_count else as_numpy(counts)
 
 
 def _ends(table: pa.Table, network: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    index = pa.array(map(str, network.node_labels), _TEXT)
+    index = {str(label): node for node, label in enumerate(network.node_labels)}
     return _positions(table["origin"], index), _positions(table["destination"], index)
 
 
-def _positions(column: pa.ChunkedArray, labels: pa.Array) -> NDArray[np.int32]:
+def _positions(column: pa.ChunkedArray, labels: dict[str, int]) -> NDArray[np.int32]:
     """Position among `labels` of each row's label."""
-    encoded = _whole(column.unify_dictionaries())
-    known = pc.index_in(encoded.dictionary, labels)
-    if known.null_count:
-        unknown = encoded.dictionary.filter(known.is_null())[0].as_py()
+    encoded = whole(column.unify_dictionaries())
+    texts = encoded.dictionary.to_pylist()
+    unknown = next((text for text in texts if text not in labels), None)
+    if unknown is not None:
         raise ReleaseError(f"no node is labelled {unknown[:40]!r}")
-    return np.asarray(known.to_numpy()[encoded.indices.to_numpy()])
+    return np.asarray(np.array([labels[text] for text in texts], dtype=np.int32)[as_numpy(encoded.indices)])
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
-    encoded = _whole(column.unify_dictionaries())
-    return list(encoded.dictionary.take(encoded.indices).to_pylist())
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one array."""
-    combined = column.combine_chunks()
-    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
+    encoded = whole(column.unify_dictionaries())
+    texts = encoded.dictionary.to_pylist()
+    return [texts[position] for position in encoded.indices.to_pylist()]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.release.certificate import Certificate
+    from privroute.release.quality import Quality
 
 __all__ = ["Release", "load_release"]
 
@@ -32,6 +33,7 @@ class Release:
     demand : the rates it was computed for, if the mechanism releases them
     noisy_counts : (pairs,) int64, the integers that the mechanism released, negatives included, or None
     certificate : what is protected, and how strongly
+    quality : how useful it is, measured on the trips under the same guarantee; None where nothing was measured
     on_saved : called with the folder after the release was written, so that a ledger can record it
     """
 
@@ -40,6 +42,7 @@ class Release:
     demand: Demand | None = None
     noisy_counts: NDArray[np.int64] | None = None
     on_saved: Callable[[str], None] | None = None
+    quality: Quality | None = None
 
     @property
     def network(self) -> Network:
@@ -59,7 +62,15 @@ class Release:
                 f"this release is NOT PRIVATE (mechanism {self.certificate.mechanism}, noise {self.certificate.noise}"
                 f"): {why}. It is not written; pass allow_not_private=True if it will not be published"
             )
-        write_release(folder, self.policy, self.certificate, self.demand, self.noisy_counts, overwrite=overwrite)
+        write_release(
+            folder,
+            self.policy,
+            self.certificate,
+            self.demand,
+            self.noisy_counts,
+            overwrite=overwrite,
+            quality=self.quality,
+        )
         if self.on_saved is not None:
             self.on_saved(os.fspath(folder))
 
@@ -73,5 +84,5 @@ class Release:
 
 def load_release(folder: str | os.PathLike[str]) -> Release:
     """Read a release folder. Raises an error with the reason if it is damaged or incomplete."""
-    policy, certificate, demand, noisy_counts = read_release(folder)
-    return Release(policy, certificate, demand, noisy_counts)
+    policy, certificate, demand, noisy_counts, quality = read_release(folder)
+    return Release(policy, certificate, demand, noisy_counts, quality=quality)

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 from privroute import _core
+from privroute.policy.bushes import Bushes
 from privroute.threads import available_threads
 
 if TYPE_CHECKING:
@@ -83,6 +84,15 @@ class RouteTexts:
             weight=times.weight,
         )
 
+    def of_pair(self, pair: int, limit: int, opening: bytes) -> bytes:
+        """The object of one pair, `opening` in the place of its brace."""
+        stored = self._policy.stored
+        if isinstance(stored, Bushes):
+            return self._writer.write_pair(stored.core, pair, limit, opening)
+        found = stored.best(np.array([pair]), limit)
+        (text,) = self._write(*found[:4], with_remaining=True)
+        return opening + text[1:]
+
     def of_pairs(self, pairs: NDArray[np.int64], limit: int, *, most_bytes: int) -> list[memoryview] | None:
         """Objects for each pair with at most `limit` of its routes, separated by commas; None if they are too long."""
         pieces: list[memoryview] = []
@@ -127,7 +137,13 @@ def exact_label(label: Label) -> Label:
 
 
 def _json_texts(labels: Iterable[Label]) -> list[bytes]:
-    return [orjson.dumps(exact_label(label)) for label in labels]
+    # most labels are whole numbers, and a city has a hundred thousand of them
+    return [
+        b"%d" % label
+        if isinstance(label, int) and -_LARGEST_EXACT <= label <= _LARGEST_EXACT
+        else orjson.dumps(exact_label(label))
+        for label in labels
+    ]
 
 
 def _starts(texts: list[bytes]) -> NDArray[np.int64]:

@@ -70,8 +70,17 @@ def create_app(
     if release.network.has_longitude_latitude:
         _add_osrm(app, service)
     _add_page(app, service)
-    origin, destination = map(str, service.picture.example_labels())
-    _complete(app.openapi(), origin, destination, service.picture.example_places())
+    describe = app.openapi
+
+    def described() -> dict[str, Any]:
+        """The description, made when it is first asked for: it takes longer than all the rest of the start."""
+        if app.openapi_schema is None:
+            origin, destination = map(str, service.picture.example_labels())
+            _complete(describe(), origin, destination, service.picture.example_places())
+        assert app.openapi_schema is not None  # noqa: S101 - `describe` keeps it there
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign]
     basemap = service.options.basemap
     return Guard(app, hosts, images_from=None if basemap is None else basemap.origin)
 

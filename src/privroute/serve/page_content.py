@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privroute.release.explanation import explain
+from privroute.release.usefulness import useful_in_words
 from privroute.serve.answers import LinkTimes, exact_label
 from privroute.serve.layout import Projection, drawing_points
 
@@ -101,6 +102,8 @@ class Picture:
             "hours": f"{certificate.calendar}",
             "certificate": certificate.as_dict(),
             "words": explain(certificate).as_dict(),
+            "useful": useful_in_words(self.release),
+            "quality": None if self.release.quality is None else self.release.quality.as_dict(),
         }
 
     def _map(self) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def run(
     # what stands in memory now stays: the collector need not look at it, nor every few lists at those of a large batch
     gc.freeze()
     gc.set_threshold(_LISTS_BETWEEN_COLLECTIONS)
+    gc.enable()
     # no log of requests: which pairs somebody asks for is nobody's business
     settings = uvicorn.Config(
         app,

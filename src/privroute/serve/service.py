@@ -62,8 +62,7 @@ class Service:
 
     def routes(self, origin: str, destination: str, limit: int) -> bytes:
         """The most probable routes of a pair."""
-        pair = np.array([self.index.pair(origin, destination)])
-        return self._whole(self.texts.of_pairs(pair, limit, most_bytes=_LARGEST_ANSWER))
+        return self.texts.of_pair(self.index.pair(origin, destination), limit, self.opening)
 
     def sample(self, origin: str, destination: str, seed: int | None) -> bytes:
         """One route of a pair, drawn."""

@@ -25,6 +25,8 @@ class Contribution:
     max_per_pair : k_p ≤ k, requests kept of each user (and day) for one pair; default: k
     pre_bounded : they were selected once for the whole data set, before its first release, so that all releases
         together contain no more of a user; otherwise every history has its own selection
+    max_for_total : K ≥ k, requests of each user (and day) that count for the total of all requests, which is measured
+        as one number beside the counts. Default: it is not measured
 
     The requests to keep must be chosen for each user (and day) without looking at anybody else's: `read_trips` does so.
     A caller who makes a DemandHistory with a contribution by hand asserts it. Proof: docs/proofs/user.md.
@@ -34,6 +36,7 @@ class Contribution:
     max_requests: int
     max_per_pair: int | None = None
     pre_bounded: bool = False
+    max_for_total: int | None = None
 
     def __post_init__(self) -> None:
         one_of(self.unit, ("user", "user-day"), "unit", HistoryError)
@@ -46,6 +49,13 @@ class Contribution:
                 f"{named('pre_bounded')} is {show(self.pre_bounded)}; pass True or False, and True only with "
                 f"{arg('unit', 'user')}"
             )
+        if self.max_for_total is not None:
+            _whole(self.max_for_total, "max_for_total", LARGEST_BOUND)
+            if self.max_for_total < self.max_requests or self.pre_bounded:
+                raise HistoryError(
+                    f"{named('max_for_total')} is at least {named('max_requests')}, and is not valid with "
+                    f"{arg('pre_bounded', True)}: files that were limited beforehand no longer contain the total"
+                )
 
     @property
     def squared_norm(self) -> int:
@@ -59,12 +69,17 @@ def _whole(value: object, name: str, largest: int) -> None:
 
 
 def as_contribution(
-    unit: object, max_requests: object, max_per_pair: object, *, pre_bounded: bool | None = None
+    unit: object,
+    max_requests: object,
+    max_per_pair: object,
+    *,
+    pre_bounded: bool | None = None,
+    max_for_total: int | None = None,
 ) -> Contribution | None:
     """The bound that the arguments of read_trips, or the keys of a study, name; None at request level."""
     chosen = one_of("request" if unit is None else unit, UNITS, "unit", HistoryError)
     if chosen == "request":
-        if max_requests is not None or max_per_pair is not None:
+        if max_requests is not None or max_per_pair is not None or max_for_total is not None:
             raise HistoryError(
                 f"{arg('max_requests')} and {arg('max_per_pair')} bound users; pass {arg('unit', 'user')} or "
                 f"{arg('unit', 'user-day')}"
@@ -77,4 +92,4 @@ def as_contribution(
             f"{arg('unit', chosen)} needs {arg('max_requests')}, how many requests of each {chosen} are kept at most"
         )
     bounded = False if pre_bounded is None else pre_bounded
-    return Contribution(chosen, max_requests, max_per_pair, bounded)  # type: ignore[arg-type]  # checked there
+    return Contribution(chosen, max_requests, max_per_pair, bounded, max_for_total)  # type: ignore[arg-type]  # checked there

@@ -14,7 +14,7 @@ import math
 import tomllib
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from privroute.errors import InputError, named
 from privroute.network.checks import show
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["BY_ARGUMENT", "KEYS", "SECTIONS", "Key", "Kind"]
 
+QUALITY_SHARE = 0.05
+"""Of rho, spent on measuring how useful a release is."""
+
+LARGEST_SHARE = 0.45
+"""Of rho, for each of these two."""
+
+TOTAL_SHARE = 0.02
+"""Of rho, spent on measuring the total where users are bounded and that is asked for."""
+
 SECTIONS = {
     "network": "Road network: a file of OpenStreetMap, OSMnx or TNTP, a GMNS folder, or sioux-falls (built in).",
     "zones": "Zones between which trips are counted. Without this section: those of the network.",
@@ -39,6 +48,7 @@ SECTIONS = {
     "data": "Relation of the data to the traffic.",
     "guarantee": "Strength of the privacy guarantee.",
     "mechanism": "Where noise is added, and options of the mechanism.",
+    "quality": "Measurement of how useful the release is, on the trips, under the same guarantee.",
     "trips": "Columns and formats of trip files.",
 }
 
@@ -203,7 +213,7 @@ def _mechanism_keys() -> list[Key]:
             keys.setdefault(item.name, Key("mechanism", item.name, _kind_of(hints[item.name]), text))
     flags = {"half_life_days": "--half-life"}
     examples = {"alpha": 10.0}
-    required = {"alpha": "Required.", "public_demand": 'Required, except with constants = "paper" and beta.'}
+    required = {"alpha": "Required.", "public_demand": 'Required by sgd, except with constants = "paper" and beta.'}
     return [
         Key(
             "mechanism",
@@ -220,7 +230,7 @@ def _mechanism_keys() -> list[Key]:
 
 
 def _kind_of(hint: Any) -> Kind:
-    if get_origin(hint) is UnionType:
+    if get_origin(hint) in (UnionType, Union):  # Literal[...] | None is the latter
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     if get_origin(hint) is Literal:
         return _choice(*get_args(hint))
@@ -354,6 +364,14 @@ KEYS: dict[str, Key] = {
             "Assert that the files were limited like this once, before the first release (budget --kept-requests).",
         ),
         Key(
+            "unit",
+            "max_for_total",
+            WHOLE,
+            "Measure the total of all trips, counting up to this many of each user (and day); the demand is scaled to "
+            "it.",
+        ),
+        Key("unit", "total_share", NUMBER, "Share of rho for that total.", default=TOTAL_SHARE),
+        Key(
             "data",
             "expansion",
             NUMBER,
@@ -366,6 +384,12 @@ KEYS: dict[str, Key] = {
             WHOLE,
             "Stop before the charge if fewer trips are counted. That there is a release then reveals that there were "
             "as many.",
+        ),
+        Key(
+            "data",
+            "total_vehicles_per_hour",
+            NUMBER,
+            "Public total of vehicles on the road, to which the demand of bounded users is scaled.",
         ),
         Key(
             "guarantee",
@@ -387,13 +411,23 @@ KEYS: dict[str, Key] = {
             "mechanism",
             "name",
             _choice(*MECHANISMS),
-            "Add noise to the sum over the days (counts), to every day (daily), to the best routes (minimiser), to the "
-            "paper's gradient descent (sgd), or nowhere (none, NOT PRIVATE).",
+            "Add noise to the sum over the days (counts), to sums by zone and link (layered, default for many pairs), "
+            "to every day (daily), to the best routes (minimiser), to the paper's gradient descent (sgd), or nowhere "
+            "(none, NOT PRIVATE).",
             ("mechanism",),
             flag="--mechanism",
             default="counts",
         ),
         *_mechanism_keys(),
+        Key(
+            "quality",
+            "share",
+            NUMBER,
+            "Share of rho spent on measuring how useful the release is; 0 measures nothing.",
+            ("quality_share", "share"),
+            flag="--quality-share",
+            default=QUALITY_SHARE,
+        ),
         Key(
             "trips",
             "departure",

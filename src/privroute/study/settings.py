@@ -137,7 +137,13 @@ class Settings:
     def contribution(self) -> Contribution | None:
         """The bounds on users; None where single requests are protected."""
         unit, most, per_pair = (self.get(f"unit.{name}") for name in ("protect", "max_requests", "max_per_pair"))
-        return as_contribution(unit, most, per_pair, pre_bounded=bool(self.get("unit.pre_bounded")))
+        return as_contribution(
+            unit,
+            most,
+            per_pair,
+            pre_bounded=bool(self.get("unit.pre_bounded")),
+            max_for_total=self.get("unit.max_for_total"),
+        )
 
     def trip_format(self) -> TripFormat:
         """Columns and formats of trip files."""
@@ -181,9 +187,15 @@ class Settings:
                 raise InputError(f"{named(key.name)} is only valid with {owners}; omit it, or choose that")
         for option, why in _NEEDED.items():
             if name in KEYS[f"mechanism.{option}"].owners and f"mechanism.{option}" not in self.values:
-                if option == "public_demand" and (prior or self.values.get("mechanism.beta") is not None):
+                optional = name != "sgd" or prior or self.values.get("mechanism.beta") is not None
+                if option == "public_demand" and optional:
                     continue
                 raise GuaranteeError(f"{arg('mechanism', name)} needs {arg(option)}, {why}")
+
+    def chosen_mechanism(self, public_demand: Demand | None = None) -> Mechanism | None:
+        """The mechanism if it, or an option of one, is named; None leaves the choice to a public rule."""
+        named_here = any(KEYS[key].section == "mechanism" for key in self.values)
+        return self.mechanism(public_demand) if named_here else None
 
     def mechanism(self, public_demand: Demand | None = None) -> Mechanism:
         """The mechanism with its options."""

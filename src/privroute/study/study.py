@@ -13,8 +13,8 @@ from privroute.network.network import Network
 from privroute.network.text_files import as_path, write_whole
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, check_unit
-from privroute.study.mechanisms import Counts, Mechanism, Unprotected, as_mechanism, public_options
-from privroute.study.schema import KEYS, PATH
+from privroute.study.mechanisms import Mechanism, Unprotected, as_mechanism, default_mechanism, public_options
+from privroute.study.schema import KEYS, LARGEST_SHARE, PATH, QUALITY_SHARE, TOTAL_SHARE
 from privroute.study.settings import Settings, spelt_as_key
 from privroute.study.source import BUILT_IN, Source
 from privroute.study.toml_text import as_toml
@@ -34,6 +34,8 @@ _MOST_EXPECTED = 10**12
 
 _ZONE_KEYS = {"source": "zones", "id": "zone_id", "grid_km": "grid_km", "connectors": "connectors"}  # key -> Source
 
+_SMALLEST_SHARE = 1e-4
+
 
 @dataclass(frozen=True, slots=True)
 class Study:
@@ -42,8 +44,11 @@ class Study:
     network : public; source : the files it is read from, for `save`; None for a network made in memory
     frame : what is public of the data: pairs, calendar, expansion, bounds on users
     guarantee : None only for the mechanism "none", which is not private
-    mechanism : a name, or an object with options such as privroute.Counts(...)
+    mechanism : a name, or an object with options such as privroute.Counts(...). Default: by a public rule on the number
+        of pairs and the bounds on users, `default_mechanism`
     trips : columns and formats of the trip files
+    quality_share : of rho, spent on measuring how useful the release is; 0 measures nothing
+    total_share : of rho, spent on measuring the total where bounds on users have max_for_total
     expect_trips : public; `learn` stops before the charge if fewer trips were counted, which reveals that they are
         fewer (docs/limits.md)
 
@@ -54,9 +59,11 @@ class Study:
     network: Network
     frame: Frame
     guarantee: Guarantee | None = None
-    mechanism: Mechanism = field(default_factory=Counts)
+    mechanism: Mechanism = None  # type: ignore[assignment]  # set below
     source: Source | None = None
     trips: TripFormat = field(default_factory=TripFormat)
+    quality_share: float = QUALITY_SHARE
+    total_share: float = TOTAL_SHARE
     expect_trips: int | None = None
 
     def __post_init__(self) -> None:
@@ -64,9 +71,14 @@ class Study:
         if self.expect_trips is not None:
             check_expected(self.expect_trips)
         check_type(self.frame, Frame, "frame", DemandError)
-        object.__setattr__(self, "mechanism", as_mechanism(self.mechanism))
+        chosen = (
+            default_mechanism(len(self.pairs), self.frame.contribution) if self.mechanism is None else self.mechanism
+        )
+        object.__setattr__(self, "mechanism", as_mechanism(chosen))
         self.frame.pairs.reachable(self.network)
         chosen = self.mechanism
+        _check_share("quality_share", self.quality_share, least=0.0)
+        _check_share("total_share", self.total_share, least=_SMALLEST_SHARE)
         if self.guarantee is not None:
             check_type(self.guarantee, Guarantee, "guarantee", GuaranteeError)
             check_unit(self.guarantee, self.frame.contribution)
@@ -127,9 +139,11 @@ class Study:
         if promised:
             settings.check_mechanism()
         network, _ = source.read()
-        frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept)
-        mechanism = settings.mechanism(source.demand(network)) if promised else Unprotected()
-        return cls(network, frame, guarantee, mechanism, source, trips, settings.get("data.expect_trips"))
+        total = settings.get("data.total_vehicles_per_hour")
+        frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept, total)
+        mechanism = settings.chosen_mechanism(source.demand(network)) if promised else Unprotected()
+        shares = settings.get("quality.share"), settings.get("unit.total_share")
+        return cls(network, frame, guarantee, mechanism, source, trips, *shares, settings.get("data.expect_trips"))  # type: ignore[arg-type]  # None: the rule chooses
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a commented study file from which `load` makes this study again.
@@ -165,8 +179,18 @@ class Study:
             "network": {"source": network.pop("network"), **network, "public_demand": None},
             "zones": zones,
             "calendar": _calendar(self.calendar),
-            "unit": {"protect": self.unit, **({} if kept is None else bounds_as_dict(kept))},
-            "data": {"expansion": self.frame.expansion, "expect_trips": self.expect_trips},
+            "unit": {
+                "protect": self.unit,
+                **({} if kept is None else bounds_as_dict(kept)),
+                **({} if kept is None or kept.max_for_total is None else {"max_for_total": kept.max_for_total}),
+                "total_share": None if self.total_share == TOTAL_SHARE else self.total_share,
+            },
+            "data": {
+                "expansion": self.frame.expansion,
+                "expect_trips": self.expect_trips,
+                "total_vehicles_per_hour": self.frame.total_per_h,
+            },
+            "quality": {"share": None if self.quality_share == QUALITY_SHARE else self.quality_share},
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta} if self.guarantee else {},
             "mechanism": {"name": self.mechanism.name, **options, "public_demand": source.public_demand},
             "trips": {item.name: getattr(self.trips, item.name) for item in fields(self.trips)},
@@ -193,6 +217,8 @@ class Study:
             "unit": self.unit,
             "bounds": None if kept is None else bounds_as_dict(kept),
             "expansion": self.frame.expansion,
+            "total": _total(self),
+            "quality_share": self.quality_share if self.guarantee is not None else 0.0,
             "guarantee": None
             if self.guarantee is None
             else {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
@@ -210,6 +236,24 @@ def check_expected(trips: object) -> int:
     if isinstance(trips, int) and not isinstance(trips, bool) and 0 < trips <= _MOST_EXPECTED:
         return trips
     raise InputError(f"{named('expect_trips')} is {show(trips)}; pass a whole number from 1 to {_MOST_EXPECTED:,}")
+
+
+def _check_share(name: str, share: object, *, least: float) -> None:
+    good = isinstance(share, int | float) and not isinstance(share, bool)
+    if not good or not least <= share <= LARGEST_SHARE:  # type: ignore[operator]
+        raise GuaranteeError(f"{named(name)} is {show(share)}; pass a number from {least:g} to {LARGEST_SHARE:g}")
+
+
+def _total(study: Study) -> dict[str, Any] | None:
+    """Where the total of the demand comes from, where users are bounded; None where all requests are counted."""
+    kept = study.frame.contribution
+    if kept is None:
+        return None
+    if study.frame.total_per_h is not None:
+        return {"source": "public", "vehicles_per_hour": study.frame.total_per_h}
+    if kept.max_for_total is None or study.guarantee is None:
+        return {"source": "kept"}
+    return {"source": "measured", "max_requests": kept.max_for_total, "share": study.total_share}
 
 
 def bounds_as_dict(kept: Contribution) -> dict[str, Any]:

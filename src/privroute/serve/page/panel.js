@@ -131,6 +131,7 @@ privroute.showGuarantee = (sheet, drawing) => {
   const stamp = element("p", { class: certificate.private ? "stamp" : "stamp bad" }, words.verdict);
   sheet.replaceChildren(
     element("h2", {}, "What this release protects"), stamp,
+    ...section("How useful it is", drawing.useful),
     ...section("Protected", words.protected, "yes"),
     ...section("From whom", words.from_whom),
     ...section("How strongly", words.strength),

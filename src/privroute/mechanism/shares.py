@@ -1,0 +1,97 @@
+"""What a release promises in all: the mechanism's questions, and the shares of rho for the total and the quality.
+
+With shares t and q of rho the mechanism's own sensitivity s stands for the rest, so that under one scale
+
+    s_t² = t/(1 − t − q) s²,   s_q² = q/(1 − t − q) s²,   rho = (s_t² + s² + s_q²) / (2 scale²)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privroute.errors import GuaranteeError
+from privroute.mechanism import quality
+from privroute.mechanism.interface import Question
+from privroute.mechanism.promise import Promise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from privroute.history.demand_history import DemandHistory
+    from privroute.progress import Progress
+    from privroute.study.study import Study
+
+__all__ = ["Shares", "total_question", "with_total"]
+
+_ROUNDED_DOWN = 1 - 1e-12
+_MIN_PER_H = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """One promise and its parts, in the order in which they are asked.
+
+    whole : what is certified and charged
+    total, own, quality : sensitivities of the questions of each part; empty where there is none
+    """
+
+    whole: Promise
+    total: tuple[float, ...]
+    own: tuple[float, ...]
+    quality: tuple[float, ...]
+
+    @classmethod
+    def of(cls, study: Study, alone: Promise) -> Shares:
+        """Divide rho as the study says.
+
+        alone : what the mechanism would promise by itself
+        """
+        kept = study.frame.contribution
+        total = study.total_share if kept is not None and kept.max_for_total is not None else 0.0
+        measured = study.quality_share
+        if alone.broken_assumptions:  # it promises nothing, so nothing is measured under it
+            total = measured = 0.0
+        if total == measured == 0.0:
+            return cls(alone, (), alone.questions, ())
+        one = math.hypot(*alone.questions) / math.sqrt(1 - total - measured)
+        of_total = (math.sqrt(total) * one,) if total else ()
+        of_quality = quality.questions(study, math.sqrt(measured) * one) if measured else ()
+        whole = Promise.of(study.promised, *of_total, *alone.questions, *of_quality, grid=alone.grid)
+        return cls(whole, of_total, alone.questions, of_quality)
+
+    @property
+    def sensitivity(self) -> float:
+        """Of what the mechanism itself perturbs."""
+        return self.own[0] if len(self.own) == 1 else math.hypot(*self.own)
+
+    @property
+    def for_mechanism(self) -> Promise:
+        """The promise as the mechanism sees it: its own questions under the scale of all."""
+        return replace(self.whole, questions=self.own)
+
+
+def total_question(study: Study, allowed: float) -> Question:
+    """All requests, of each unit at most max_for_total: one number. docs/proofs/user.md, Lemma 3."""
+    kept = study.frame.contribution
+    if kept is None or kept.max_for_total is None:
+        raise GuaranteeError("the study does not say how many requests of a user count for the total")
+    return Question(allowed, _requests, allowed / kept.max_for_total * _ROUNDED_DOWN)
+
+
+def _requests(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
+    """PRIVATE."""
+    return np.array([history.requests], dtype=np.int64)
+
+
+def with_total(study: Study, noisy: NDArray[np.int64]) -> Study:
+    """The study with the measured total in the place of a public one; as it is where the noise left nothing."""
+    frame = study.frame
+    per_h = float(noisy[0]) * frame.expansion * _MIN_PER_H / (frame.days * frame.period_min)
+    if not per_h > 0 or frame.contribution is None:
+        return study
+    known = replace(frame.contribution, max_for_total=None)
+    return replace(study, frame=replace(frame, contribution=known, total_per_h=per_h))

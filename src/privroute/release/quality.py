@@ -1,0 +1,255 @@
+"""How useful a release is, measured on the trips with noise, under the release's own guarantee.
+
+What is measured (docs/proofs/quality.md) are a lower bound L of the least travel time V that any policy gives the true
+traffic, and for each policy j the excess E_j of its travel time over L, each with Gaussian noise of known deviation.
+Everything else here follows from these numbers:
+
+    above the optimum    F_j − V lies between max_i (E_j − E_i), as no policy is below V, and E_j, as L is not above V
+    verdict              from E_released − E_j, in which L cancels
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from privroute.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["BASELINES", "NOT_MEASURED", "RELEASED", "Excess", "MeasuredRow", "Quality", "Verdict"]
+
+Verdict = Literal["better", "undecided", "worse"]
+
+RELEASED = "released"
+BASELINES = {
+    "equilibrium": "no advice: equilibrium of the released demand",
+    "gravity": "gravity model of zone sizes",
+    "equal_demand": "equal demand for all pairs",
+    "free_flow": "fastest paths, empty roads",
+}
+"""Policies to compare with, in the order in which they are shown."""
+
+VERDICTS = {
+    "better": "better than no data",
+    "undecided": "not distinguishable from no data",
+    "worse": "worse than no data: do not use",
+}
+
+NOT_MEASURED = "Not measured: nothing is known about how well this policy serves the true trips."
+_UNBOUNDED = ", and nothing bounds its travel time: do not use"
+
+CONFIDENCE = 0.95
+# One-sided quantiles of the normal distribution. An interval has 2.5 % for each side: 2.02 % for the excess and 0.47 %
+# for the optimum it is divided by. A lower limit is the best of several, each of which gets its part of the 2.02 %.
+_EXCESS, _OPTIMUM, _TEST = 2.05, 2.60, 1.96
+_BEST_OF = {0: 2.05, 1: 2.05, 2: 2.33, 3: 2.48, 4: 2.58}
+_PERCENT = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRow:
+    """One policy on the true traffic.
+
+    excess : noisy F_j − L, vehicle-minutes per minute; deviation : of its noise
+    at_least : the traffic may exceed the range in which the travel time was measured; it is then at least this
+    """
+
+    excess: float
+    deviation: float
+    at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Travel time of a policy above the best possible, percent of the best possible; low to high is a 95 % interval.
+
+    high : None where nothing bounds it: the policy's row says at least, or the noise exceeds the travel time itself
+    """
+
+    value: float
+    low: float
+    high: float | None
+
+    def __str__(self) -> str:
+        if self.high is None:
+            return f"at least {_shown(self.low)} %"
+        return f"{_shown(self.value)} % ({_shown(self.low)} to {_shown(self.high)} %)"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Measured usefulness of a release.
+
+    share : of rho, spent on it
+    least : noisy L, a lower bound of the best possible travel time of the true traffic, vehicle-minutes per minute;
+        least_deviation : of its noise
+    rows : by name, RELEASED first
+    """
+
+    share: float
+    least: float
+    least_deviation: float
+    rows: Mapping[str, MeasuredRow]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
+        numbers = [self.share, self.least, self.least_deviation]
+        for row in self.rows.values():
+            numbers += [row.excess, row.deviation]
+        if not all(_finite(number) for number in numbers) or any(
+            type(r.at_least) is not bool for r in self.rows.values()
+        ):
+            raise ReleaseError("the measured quality has values that are not finite numbers")
+        spread = [self.least_deviation, *(row.deviation for row in self.rows.values())]
+        if not 0 < self.share < 1 or min(spread) <= 0:
+            raise ReleaseError("the measured quality has no share of rho, or no noise")
+        if next(iter(self.rows), None) != RELEASED or not set(self.rows) <= {RELEASED, *BASELINES}:
+            raise ReleaseError("the measured quality has other rows than the released policy and the known baselines")
+
+    @property
+    def above_optimum(self) -> Excess:
+        """The released policy's travel time above the best possible."""
+        return self._excess(RELEASED)
+
+    @property
+    def baselines(self) -> dict[str, Excess]:
+        """The same for what needs no data, by name; see BASELINES."""
+        return {name: self._excess(name) for name in self.rows if name != RELEASED}
+
+    @property
+    def above_baselines(self) -> dict[str, tuple[float, float, float]]:
+        """Released policy less each baseline: (value, low, high), percent of the best possible; negative is better.
+
+        Each interval alone holds with 95 %; infinite where the row that would bound it says at least.
+        """
+        own, found = self.rows[RELEASED], {}
+        best = max(self._optimum()[0], 0.0)
+        for name, row in self.rows.items():
+            if name == RELEASED:
+                continue
+            value, spread = own.excess - row.excess, _TEST * math.hypot(own.deviation, row.deviation)
+            low = -math.inf if row.at_least else value - spread
+            high = math.inf if own.at_least else value + spread
+            found[name] = tuple(_ratio(each, best) for each in (value, low, high))
+        return found  # type: ignore[return-value]  # three of them
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the release beats everything that needs no data.
+
+        better : it is below every baseline, each at 97.5 %, so wrong in at most 2.5 % of releases
+        worse : it is above one of them, together at 97.5 %
+        """
+        own = self.rows[RELEASED]
+        others = [row for name, row in self.rows.items() if name != RELEASED]
+        if not others:
+            return "undecided"
+        apart = [(own.excess - row.excess, math.hypot(own.deviation, row.deviation)) for row in others]
+        if not own.at_least and all(value + _TEST * spread < 0 for value, spread in apart):
+            return "better"
+        limit = _best_of(len(others))
+        above = (value - limit * spread > 0 for value, spread in apart)
+        if any(each and not row.at_least for each, row in zip(above, others, strict=True)):
+            return "worse"
+        return "undecided"
+
+    @property
+    def words(self) -> str:
+        """The verdict in words; what is neither better nor bounded should not be used either."""
+        unbounded = self.verdict == "undecided" and self.above_optimum.high is None
+        return VERDICTS[self.verdict] + (_UNBOUNDED if unbounded else "")
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was measured, for people."""
+        own = self.above_optimum
+        first = "At least" if own.high is None else "About"
+        said = (
+            f"{first} {_shown(own.low if own.high is None else own.value)} % above the best possible travel time"
+            + ("" if own.high is None else f", between {_shown(own.low)} and {_shown(own.high)} % (95 % confidence)")
+            + ", measured on the true trips with noise, under the same guarantee"
+            + f" ({self.share:.0%} of rho)."
+        )
+        rows = [f"{BASELINES[name][0].upper()}{BASELINES[name][1:]}: {each}." for name, each in self.baselines.items()]
+        return (f"Verdict: {self.words}.", said, *rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: what was measured, and what follows from it."""
+        return {
+            "share_of_rho": self.share,
+            "confidence": CONFIDENCE,
+            "verdict": self.words,
+            "above_optimum_percent": {name: self._excess(name).as_dict() for name in self.rows},
+            "measured": {
+                "least_minutes": self.least,
+                "least_deviation": self.least_deviation,
+                "rows": {
+                    name: {"excess": row.excess, "deviation": row.deviation, "at_least": row.at_least}
+                    for name, row in self.rows.items()
+                },
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, values: object) -> Quality:
+        """Read it back; what does not follow from the measured numbers is refused."""
+        try:
+            measured = values["measured"]  # type: ignore[index]
+            rows = {name: MeasuredRow(**row) for name, row in measured["rows"].items()}
+            share = values["share_of_rho"]  # type: ignore[index]
+            quality = cls(share, measured["least_minutes"], measured["least_deviation"], rows)
+            same = quality.as_dict() == values
+        except (LookupError, TypeError, AttributeError, ArithmeticError):
+            same = False
+        if not same:
+            raise ReleaseError("the measured quality is damaged, or contradicts itself")
+        return quality
+
+    def _optimum(self) -> tuple[float, float]:
+        """Limits of V: L is not above it, and no policy is below it."""
+        spread = _OPTIMUM * self.least_deviation
+        upper = min(
+            (row.excess + _OPTIMUM * row.deviation for row in self.rows.values() if not row.at_least), default=math.inf
+        )
+        return self.least - spread, self.least + spread + max(upper, 0.0)
+
+    def _excess(self, name: str) -> Excess:
+        row = self.rows[name]
+        others = [each for other, each in self.rows.items() if other != name and not each.at_least]
+        limit = _best_of(len(others))
+        low = max((row.excess - o.excess - limit * math.hypot(row.deviation, o.deviation) for o in others), default=0.0)
+        smallest, largest = self._optimum()
+        low_percent = _ratio(max(low, 0.0), largest)
+        value = _ratio(max(row.excess, 0.0), max(self.least, smallest))
+        high = _ratio(max(row.excess + _EXCESS * row.deviation, 0.0), smallest)
+        bounded = not row.at_least and math.isfinite(high)
+        value = max(value, low_percent) if math.isfinite(value) else low_percent
+        return Excess(min(value, high), low_percent, high if bounded else None)
+
+
+def _best_of(rows: int) -> float:
+    return _BEST_OF.get(rows, _BEST_OF[4])
+
+
+def _ratio(minutes: float, optimum: float) -> float:
+    """Percent of the optimum; infinite where that may be zero."""
+    if minutes == 0:
+        return 0.0
+    return _PERCENT * minutes / optimum if optimum > 0 else math.copysign(math.inf, minutes)
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _shown(percent: float) -> str:
+    """Three digits, or two decimals where that is more."""
+    return f"{percent:.2f}" if percent >= 0.01 or percent == 0 else f"{percent:.2g}"  # noqa: PLR2004 - digits that matter

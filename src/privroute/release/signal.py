@@ -1,0 +1,61 @@
+"""What the noise leaves of released counts, from the noisy values and public data alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from privroute.release.release import Release
+
+__all__ = ["Signal"]
+
+_ALL = 3.0  # deviations that a sum of noise alone rarely exceeds
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Trips of a pair against the noise on its count.
+
+    trips_per_pair : root mean square over the pairs, estimated from the noisy counts; noise : deviation on each count
+    drowned : "no"; "pairs": a typical pair has fewer trips than its noise, so only sums over many pairs are known; or
+        "all": the total of all pairs cannot be told from noise either
+    """
+
+    trips_per_pair: float
+    noise: float
+    drowned: Literal["no", "pairs", "all"]
+
+    @classmethod
+    def of(cls, release: Release) -> Signal | None:
+        """From the noisy counts of a release; None where it has none."""
+        counts, certificate = release.noisy_counts, release.certificate
+        if counts is None or certificate.noise_scale is None or not counts.size:
+            return None
+        scale = certificate.noise_scale
+        if certificate.mechanism == "daily":
+            scale *= math.sqrt(min(int(certificate.options.get("window") or certificate.days), certificate.days))
+        values = counts.astype(np.float64)
+        squared = float(np.mean(values * values)) - scale * scale
+        own = math.sqrt(max(squared, 0.0))
+        level: Literal["no", "pairs", "all"] = "no" if own >= scale else "pairs"
+        if level == "pairs" and float(values.sum()) < _ALL * scale * math.sqrt(values.size):
+            level = "all"
+        return cls(own, scale, level)
+
+    @property
+    def words(self) -> str:
+        """In a sentence."""
+        sizes = f"a typical pair has about {self.trips_per_pair:,.3g} trips where the noise is {self.noise:,.3g}"
+        if self.drowned == "all":
+            return f"THE NOISE DROWNS THE COUNTS: not even the total of all pairs can be told from noise ({sizes})."
+        if self.drowned == "pairs":
+            return f"The noise drowns the counts of single pairs: {sizes}. Only sums over many pairs are known."
+        return f"Signal and noise: {sizes}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"trips_per_pair": self.trips_per_pair, "noise": self.noise, "drowned": self.drowned}

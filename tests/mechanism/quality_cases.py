@@ -1,0 +1,56 @@
+"""The question that measures a release, as `learn` would ask it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import privroute as pr
+from privroute.evaluate.seeded_noise import SeededNoise
+from privroute.mechanism import quality
+from privroute.mechanism.interface import Published, Question
+from privroute.mechanism.registry import implementation
+from privroute.mechanism.shares import Shares
+
+__all__ = ["SHARE", "moved", "published_of", "question_of", "study_of"]
+
+SHARE = 0.05
+
+
+def study_of(
+    network: pr.Network, history: pr.DemandHistory, epsilon: float = 1.0, mechanism: Any = "counts"
+) -> pr.Study:
+    unit = "request" if history.contribution is None else history.contribution.unit
+    return pr.Study(network, history.frame, pr.Guarantee(epsilon, 1e-6, unit), mechanism, quality_share=SHARE)
+
+
+def published_of(study: pr.Study, history: pr.DemandHistory, seed: int = 1) -> Published:
+    """What the mechanism publishes of a history, with reproducible noise."""
+    promise = Shares.of(study, implementation(study.mechanism).promise(study)).for_mechanism
+    asking = implementation(study.mechanism).converse(study, promise, None)
+    question = next(asking)
+    noisy = SeededNoise(seed).add_integers(question.ask(history, None), promise.integer_scale)
+    try:
+        asking.send(noisy)
+    except StopIteration as done:
+        made: Published = done.value
+        return made
+    raise AssertionError
+
+
+def question_of(study: pr.Study, published: Published) -> Question:
+    """The last question of the measurement; where the total is asked first, it is 1,000."""
+    shares = Shares.of(study, implementation(study.mechanism).promise(study))
+    asking = quality.converse(study, shares.whole, shares.quality, published)
+    question = next(asking)
+    return question if len(shares.quality) == 1 else asking.send(np.array([1000]))
+
+
+def moved(question: Question, one: pr.DemandHistory, other: pr.DemandHistory) -> float:
+    """How far the integers of two histories are apart, over what the question declares: at most 1."""
+    values: list[NDArray[np.int64]] = [question.ask(each, None) for each in (one, other)]
+    distance = float(np.sqrt(sum((int(a) - int(b)) ** 2 for a, b in zip(*values, strict=True))))
+    assert question.grid is not None
+    return distance * question.grid / question.sensitivity
