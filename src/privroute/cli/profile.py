@@ -44,7 +44,7 @@ def say_profile(
         f"{_PRIVATE}: what became of the rows",
         ["", "rows", "share"],
         [
-            [name.replace("_", " "), f"{count:,}", f"{count / read:.1%}"]
+            ["in the history" if name == "counted" else name.replace("_", " "), f"{count:,}", f"{count / read:.1%}"]
             for name, count in rows.numbers.items()
             if count
         ],
