@@ -23,7 +23,7 @@
     // Between zones all routes of the policy; between places those with the ways to and from them.
     async routes(origin, destination) {
       if (!isPlace(origin) && !isPlace(destination)) return this._ask("routes", origin, destination, { release: this.release });
-      const found = await this._ask("route", origin, destination, { alternatives: 5, steps: true });
+      const found = await this._ask("route", origin, destination, { alternatives: 19, steps: true });
       found.named = this.answered.waypoints.map(({ name, zone }) => name || `Zone ${zone}`);
       return Object.assign(found.map((route) => ({ ...route, probability: route.probability ?? 1, nodes: [], steps: route.legs[0].steps })), { named: found.named });
     }
