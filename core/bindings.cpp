@@ -118,6 +118,7 @@ NB_MODULE(_core, module) {
     module.def("gravity_totals", &privroute::gravity_totals, "origin"_a, "destination"_a, "decay"_a, "factor_out"_a,
                "factor_in"_a, "value"_a);
     privroute::bind_assignment(module);
+    privroute::bind_places(module);
     privroute::bind_bushes(module);
     privroute::bind_policy(module);
     privroute::bind_projection(module);

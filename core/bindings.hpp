@@ -6,6 +6,7 @@
 namespace privroute {
 
 void bind_assignment(nanobind::module_& module);
+void bind_places(nanobind::module_& module);
 void bind_bushes(nanobind::module_& module);
 void bind_policy(nanobind::module_& module);
 void bind_projection(nanobind::module_& module);

@@ -28,11 +28,11 @@ def test_in_python_an_argument_is_written_as_in_a_call() -> None:
 def test_in_a_study_file_an_argument_is_a_key() -> None:
     problem = InputError(
         f"{named('tz')}: pass {arg('unit', 'user')}, {arg('pre_bounded', value=True)}, {arg('dates')} or "
-        f"{arg('zones')}" + in_python(", in Python")
+        f"{arg('threads')}" + in_python(", in Python")
     )
     assert problem.spelt(spelt_as_key) == (
         'calendar.time_zone: pass unit.protect = "user", unit.pre_bounded = true, calendar.from and calendar.to or '
-        "zones="
+        "threads="
     )
 
 

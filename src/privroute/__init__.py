@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from privroute.network.draw import draw_network as draw_network
     from privroute.network.geojson import write_geojson as write_geojson
     from privroute.network.gmns import read_gmns as read_gmns
-    from privroute.network.gmns import write_gmns as write_gmns
+    from privroute.network.gmns_writing import write_gmns as write_gmns
+    from privroute.network.inspection import inspect_network as inspect_network
     from privroute.network.latency import Latency as Latency
     from privroute.network.network import Network as Network
+    from privroute.network.network_files import read_network as read_network
     from privroute.network.networkx_graph import from_networkx as from_networkx
     from privroute.network.networkx_graph import to_networkx as to_networkx
     from privroute.network.od_matrix import demand_from_matrix as demand_from_matrix
@@ -49,8 +51,12 @@ if TYPE_CHECKING:
     from privroute.network.road_classes import RoadClass as RoadClass
     from privroute.network.sioux_falls import Scenario as Scenario
     from privroute.network.sioux_falls import sioux_falls as sioux_falls
+    from privroute.network.streets import Streets as Streets
     from privroute.network.tntp import read_tntp as read_tntp
     from privroute.network.tntp import read_tntp_trips as read_tntp_trips
+    from privroute.network.zone_areas import ZoneAreas as ZoneAreas
+    from privroute.network.zone_files import with_grid as with_grid
+    from privroute.network.zone_files import with_zones as with_zones
     from privroute.policy.decomposition import decompose as decompose
     from privroute.policy.routes import Route as Route
     from privroute.policy.routing_policy import RoutingPolicy as RoutingPolicy
@@ -92,15 +98,21 @@ _PUBLIC = {
     "network.demand": ("Demand",),
     "network.draw": ("draw_network",),
     "network.geojson": ("write_geojson",),
-    "network.gmns": ("read_gmns", "write_gmns"),
+    "network.gmns": ("read_gmns",),
+    "network.gmns_writing": ("write_gmns",),
+    "network.inspection": ("inspect_network",),
     "network.latency": ("Latency",),
     "network.network": ("Network",),
+    "network.network_files": ("read_network",),
     "network.networkx_graph": ("from_networkx", "to_networkx"),
     "network.od_matrix": ("demand_from_matrix", "read_od_csv", "read_omx"),
     "network.pairs": ("Pairs", "free_flow_minutes"),
     "network.road_classes": ("ROAD_CLASSES", "RoadClass"),
     "network.sioux_falls": ("Scenario", "sioux_falls"),
+    "network.streets": ("Streets",),
     "network.tntp": ("read_tntp", "read_tntp_trips"),
+    "network.zone_areas": ("ZoneAreas",),
+    "network.zone_files": ("with_grid", "with_zones"),
     "policy.decomposition": ("decompose",),
     "policy.routes": ("Route",),
     "policy.routing_policy": ("RoutingPolicy",),

@@ -305,3 +305,37 @@ def nearest_places(
     longitude: NDArray[np.float64],
     latitude: NDArray[np.float64],
 ) -> NDArray[np.int32]: ...
+
+class AreaIndex:
+    def __init__(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        ring_start: NDArray[np.int64],
+        area_start: NDArray[np.int64],
+    ) -> None: ...
+    def find(
+        self, reach_km: float, longitude: NDArray[np.float64], latitude: NDArray[np.float64]
+    ) -> NDArray[np.int32]: ...
+
+class StreetIndex:
+    def __init__(
+        self, x: NDArray[np.float64], y: NDArray[np.float64], start: NDArray[np.int64], usable: NDArray[np.uint8]
+    ) -> None: ...
+    def nearest(self, longitude: float, latitude: float, reach_m: float) -> tuple[int, float, float, float, float]: ...
+
+class LocalPaths:
+    def __init__(
+        self,
+        tail: NDArray[np.int32],
+        head: NDArray[np.int32],
+        no_through: NDArray[np.uint8],
+        cost: NDArray[np.float64],
+    ) -> None: ...
+    def path(
+        self,
+        sources: NDArray[np.int32],
+        source_cost: NDArray[np.float64],
+        targets: NDArray[np.int32],
+        target_cost: NDArray[np.float64],
+    ) -> tuple[NDArray[np.int32], float]: ...

@@ -125,7 +125,7 @@ def test_a_dry_run_counts_and_neither_charges_nor_releases(trips: str, tmp_path:
     good = run(*right)
     assert good.code == 0, good.err
     counted = [line for line in good.out.splitlines() if "counted" in line]
-    assert len(counted) == 2
+    assert len(counted) == 3
     assert all(line.startswith("PRIVATE, do not publish") for line in counted)
     assert "nothing was charged and nothing was released" in good.text
     spent = ("--ledger", ledger.path, "--out", tmp_path / "out")

@@ -66,10 +66,13 @@ def draw_layout(chance: random.Random) -> Layout:
     options: dict[str, Any] = {"period": chance.choice(list(PERIODS))}
     kinds["departure"], makers["departure"], extra = _times(chance, options["period"], parquet=parquet)
     options |= extra
+    areas = chance.random() < 0.5
     for end in ("origin", "destination"):
         if chance.random() < 0.3:
             options[end] = (f"{end}_x", f"{end}_y")
             options["max_zone_distance_km"] = 8.0
+            if areas:
+                options |= {"areas": True, "max_zone_distance_km": chance.choice([0.5, 4.0])}
             for column, axis in zip(options[end], (_longitude, _latitude), strict=True):
                 kinds[column], makers[column] = _degrees(chance, axis, parquet=parquet)
         else:

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.command import run
 from tests.history.row_cases import Layout, draw_layout, draw_rows, users_of, write
-from tests.history.trip_cases import NETWORK, RANGE, read
+from tests.history.trip_cases import AREAS, NETWORK, RANGE, read
 
 import privroute as pr
 from privroute import _core
@@ -153,8 +153,8 @@ def test_the_cases_count_something(tmp_path: Path) -> None:
 
 def test_a_row_stops_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same through the command line: equal exit codes, and histories that differ by the row's own part."""
-    roads = tmp_path / "network"
-    pr.write_gmns(NETWORK, roads)
+    for network, name in ((NETWORK, "nodes"), (AREAS, "areas")):
+        pr.write_gmns(network, tmp_path / name)
     seen: list[pr.DemandHistory] = []
     reader = pr.read_trips
 
@@ -171,7 +171,14 @@ def test_a_row_stops_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         counts = []
         for part in (rows, rows[1:]):
             paths = write(tmp_path, chance, layout, part)
-            done = run(*_command(roads, paths, layout.options, tmp_path / f"out{case}{len(part)}"))
+            done = run(
+                *_command(
+                    tmp_path / ("areas" if "areas" in layout.options else "nodes"),
+                    paths,
+                    layout.options,
+                    tmp_path / f"out{case}{len(part)}",
+                )
+            )
             assert done.code == 0, done.err
             counts.append(seen[-1].counts)
         alone = users_of(rows, rows[0]) if "unit" in layout.options else [rows[0]]
@@ -200,20 +207,32 @@ def _command(roads: Path, paths: list[Path], options: dict[str, Any], out: Path)
     return words
 
 
-def zones_that_depend_on_the_block() -> int:
+def zones_that_depend_on_the_block(network: pr.Network = NETWORK) -> int:
     """How many of 4,000 points, most of them half way between two zones, have another zone alone than among others."""
     draw = np.random.default_rng(5)
     longitude = np.where(draw.random(4000) < 0.8, 13.45, 13.4 + draw.random(4000) / 10)
     latitude = 52.5 + draw.random(4000) / 50
-    nearest = NearestZone(NETWORK, 20.0)
+    nearest = NearestZone(network, 20.0)
     together = nearest(longitude, latitude)
     alone = np.concatenate([nearest(longitude[at : at + 1], latitude[at : at + 1]) for at in range(4000)])
     spread = np.repeat(longitude, 3)[::3], np.repeat(latitude, 3)[::3]  # the same numbers, elsewhere in memory
     return int(((together != alone) | (together != nearest(*spread))).sum())
 
 
-def test_the_zone_of_a_point_is_the_same_alone_and_among_others() -> None:
-    assert zones_that_depend_on_the_block() == 0
+@pytest.mark.parametrize("network", [NETWORK, AREAS], ids=["nodes", "areas"])
+def test_the_zone_of_a_point_is_the_same_alone_and_among_others(network: pr.Network) -> None:
+    assert zones_that_depend_on_the_block(network) == 0
+
+
+def test_a_point_on_a_shared_edge_goes_to_the_first_area() -> None:
+    find = NearestZone(AREAS, None)
+    edge, corner = (
+        (np.array([13.45, 13.45, 13.4]), np.array([52.5, 52.55, 52.55])),
+        (np.array([13.55]), np.array([52.65])),
+    )
+    assert find(*edge).tolist() == [0, 0, 0]
+    assert find(*corner).tolist() == [2]
+    assert find(np.array([13.43, 13.42]), np.array([52.575, 52.575])).tolist() == [-1, 2]  # in the hole, on its edge
 
 
 _PEAK = """
@@ -336,6 +355,20 @@ class TestPlantedBugsAreFound:
 
         monkeypatch.setattr(trip_batches.Hours, "rows", shifted)
         assert self.found(tmp_path, lambda layout: pa.types.is_timestamp(layout.kinds.get("departure", pa.null())))
+
+    def test_an_edge_that_goes_to_the_area_of_the_row_before(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        alone = NearestZone.__call__
+
+        def by_neighbour(self: NearestZone, longitude: Any, latitude: Any) -> Any:
+            found = alone(self, longitude, latitude).copy()
+            edge = np.flatnonzero((longitude == 13.45) & (found == 0))
+            found[edge[edge > 0]] = np.where(found[edge[edge > 0] - 1] == 1, 1, found[edge[edge > 0]])
+            return found
+
+        monkeypatch.setattr(NearestZone, "__call__", by_neighbour)
+        assert self.found(tmp_path, lambda layout: "areas" in layout.options)
 
     def test_an_abort_at_a_text_that_is_not_utf_8(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         texts = trip_batches._texts

@@ -276,7 +276,7 @@ def test_coordinates_mean_the_nearest_zone_within_reach(tmp_path: Path) -> None:
     ends: dict[str, Any] = {"origin": ("olon", "olat"), "destination": ("dlon", "dlat")}
     history, rows = read(path, **ends)
     assert counts_of(history) == {(DAY, "1", "2"): 1}
-    assert (rows.unknown_zone, rows.within_zone) == (3, 1)
+    assert (rows.too_far + rows.outside_network, rows.missing_place, rows.within_zone) == (1, 2, 1)
     assert read(path, **ends, max_zone_distance_km=3)[1].counted == 2
 
 

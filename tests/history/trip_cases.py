@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import privroute as pr
 from privroute.history.trip_rows import TripRows
 
-__all__ = ["NETWORK", "RANGE", "counts_of", "read", "write_csv", "write_parquet"]
+__all__ = ["AREAS", "NETWORK", "RANGE", "counts_of", "read", "write_csv", "write_parquet"]
 
 # three zones around a triangle in Berlin, two with numbers and one with a text
 NETWORK = pr.Network(
@@ -22,6 +24,23 @@ NETWORK = pr.Network(
     coordinates=[[13.4, 52.5], [13.5, 52.5], [13.4, 52.6]],
     crs="EPSG:4326",
 )
+
+
+def _square(west: float, south: float, east: float, north: float) -> np.ndarray:
+    return np.array([[west, south], [east, south], [east, north], [west, north]])
+
+
+# the same with areas that share edges, the third with a hole
+AREAS = replace(
+    NETWORK,
+    areas=pr.ZoneAreas.of(
+        [
+            [_square(13.35, 52.45, 13.45, 52.55)],
+            [_square(13.45, 52.45, 13.55, 52.55)],
+            [_square(13.35, 52.55, 13.55, 52.65), _square(13.42, 52.57, 13.44, 52.58)],
+        ]
+    ),
+)
 RANGE = ("2026-03-27", "2026-03-30")
 
 
@@ -29,7 +48,7 @@ def read(files: Any, **options: Any) -> tuple[pr.DemandHistory, TripRows]:
     """A history and what became of the rows."""
     seen: list[TripRows] = []
     wanted: dict[str, Any] = {"period": ("07:00", "08:00"), "dates": RANGE, "report": seen.append} | options
-    history = pr.read_trips(files, NETWORK, **wanted)
+    history = pr.read_trips(files, AREAS if wanted.pop("areas", False) else NETWORK, **wanted)
     return history, seen[0]
 
 

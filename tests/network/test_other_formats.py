@@ -74,7 +74,6 @@ def test_plain_gmns_is_read_as_the_specification_says(tmp_path: Path) -> None:
         ("2.0,60,900,2", "2.0,0,900,2", "line 2: free_speed is 0"),
         ("2.0,60,900,2", ",60,900,2", "line 2: has neither free_flow_min"),
         ("2.0,60,900,2", "2.0,60,,2", "line 2: has no capacity"),
-        ("2.0,60,900,2", "2.0,60,0,2", "line 2: the capacity is 0"),
         ("2.0,60,900,2", "2.0,60,900,x", "line 2: lanes is 'x'"),
         ("2.0,60,900,2", "2.0,60,900,2,7", "line 2: has 9 cells where the header has 8"),
         ("b,2,C,0", "b,2,C,maybe", "line 3: directed is 'maybe'"),
@@ -91,11 +90,8 @@ def test_damaged_gmns_is_refused(tmp_path: Path, old: str, new: str, message: st
         pr.read_gmns(gmns(tmp_path, links=LINKS.replace(old, new, 1)))
 
 
-def test_gmns_without_files_units_or_centroids_is_refused(tmp_path: Path) -> None:
+def test_gmns_without_files_or_units_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="node.csv: cannot be read"):
-        pr.read_gmns(tmp_path)
-    gmns(tmp_path, nodes=NODES.replace("2,1,0,", "2,1,0,3"))
-    with pytest.raises(FormatError, match="line 4: zone_id 3 stands at line 3 too; keep it at one node"):
         pr.read_gmns(tmp_path)
     gmns(tmp_path, nodes=NODES.replace("2,1,0,", "1,1,0,"))
     with pytest.raises(FormatError, match="node_id 1 occurs before"):

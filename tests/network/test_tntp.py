@@ -171,7 +171,6 @@ def test_trip_tables_differ_as_well(tmp_path: Path, text: str) -> None:
         ("ZONES> 2", "ZONES> 9", "declares 9 zones"),
         ("ZONES> 2", "ZONES> 0", "line 1: <NUMBER OF ZONES> is 0"),
         ("\t600\t1.5", "\t-600\t1.5", "line 8: capacity is '-600'; it must not be negative"),
-        ("\t600\t1.5", "\t0\t1.5", "line 8: the capacity is 0; leave a closed link out"),
         ("\t600\t1.5", "\tinf\t1.5", "line 8: capacity is 'inf'; a plain decimal number"),
         ("\t600\t1.5", "\t1e999\t1.5", "line 8: capacity is '1e999', too large"),
         ("\t600\t1.5", "\t1_000\t1.5", "line 8: capacity is '1_000'"),

@@ -99,7 +99,7 @@ def test_gmns_reads_back_as_the_network(kind: str, request: pytest.FixtureReques
 
 
 def test_nothing_is_replaced_unless_asked_and_nothing_is_half_written(release: pr.Release, tmp_path: Path) -> None:
-    kinds: tuple[ExportFormat, ...] = ("geojson", "csv", "gmns", "routes")
+    kinds: tuple[ExportFormat, ...] = ("geojson", "csv", "gmns", "gpkg", "routes")
     for kind in kinds:
         paths = export_release(release, tmp_path / kind, kind)
         assert sorted(path.name for path in (tmp_path / kind).iterdir()) == sorted(FILES[kind])
@@ -109,7 +109,7 @@ def test_nothing_is_replaced_unless_asked_and_nothing_is_half_written(release: p
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be used as a folder"):
         export_release(release, tmp_path / "file", "csv")
-    with pytest.raises(InputError, match="choose geojson, csv, gmns, routes"):
+    with pytest.raises(InputError, match="choose geojson, csv, gmns, gpkg, routes"):
         export_release(release, tmp_path, "shp")  # type: ignore[arg-type]
 
 

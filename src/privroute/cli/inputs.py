@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 PUBLIC_DEMAND = "Public demand: TNTP trips (.tntp), CSV (.csv), Open Matrix (.omx), or sioux-falls (built in)."
-ExportName = Literal["geojson", "csv", "gmns", "routes"]
+ExportName = Literal["geojson", "gpkg", "csv", "gmns", "routes"]
 
 MatrixOption = Annotated[
     str | None, typer.Option("--matrix", help="Name of the matrix, if an Open Matrix file contains several.")
@@ -37,7 +37,7 @@ def read_zone_sizes(path: Path, network: "pr.Network") -> "tuple[NDArray[np.floa
 
     sizes = read_table(path)
     sizes.require("zone", "size")
-    place = {str(network.node_labels[zone]): position for position, zone in enumerate(network.zones)}
+    place = {str(name): position for position, name in enumerate(network.zone_names)}
     amounts = np.full((2, len(place)), np.nan)
     for where, row in sizes:
         label = str(where.label(row.get("zone", ""), "zone"))

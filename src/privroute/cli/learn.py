@@ -7,6 +7,7 @@ import typer
 
 import privroute as pr
 from privroute.cli.output import check_release_folder
+from privroute.cli.profile import say_profile
 from privroute.cli.study_options import LEARN_KEYS, SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, line, number_of, said_already, say, warn
 from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, PrivrouteError, StreamError, arg, named
@@ -126,6 +127,8 @@ def learn(
     if announced is not None:
         _say_signal(data, announced)
     if dry_run or out is None:
+        if trips:
+            say_profile(trips, chosen, data, reports[-1], memory_mb=memory_mb, temp_folder=temp_folder)
         say("Dry run: nothing was charged and nothing was released.")
         return
     release = _release(data, announced, noisy_days)

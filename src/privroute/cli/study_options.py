@@ -35,7 +35,7 @@ SetOption = Annotated[
 ]
 
 LEARN_KEYS = (
-    *("network.source", "network.latency", "network.on_unreachable"),
+    *("network.source", "network.latency", "network.on_unreachable", "zones.source"),
     *("calendar.from", "calendar.to", "calendar.weekdays", "calendar.periods", "calendar.time_zone"),
     *("calendar.period_min", "unit.protect", "unit.max_requests", "unit.max_per_pair", "unit.pre_bounded"),
     *("data.expansion", "guarantee.epsilon", "guarantee.delta", "mechanism.name", "mechanism.alpha"),

@@ -80,7 +80,7 @@ def read_daily_od(
         pairs = Pairs.of_zones(network, on_unreachable=on_unreachable or "error")
         calendar = Calendar.of_days(len(between), minutes, between)
         roads, frame = network, Frame(pairs, calendar, 1.0 if expansion is None else expansion)
-    node = {str(roads.node_labels[zone]): int(zone) for zone in roads.zones}
+    node = {str(name): int(zone) for zone, name in zip(roads.zones, roads.zone_names, strict=True)}
     place: dict[tuple[int | None, int | None], int] = {
         pair: at
         for at, pair in enumerate(zip(frame.pairs.origin.tolist(), frame.pairs.destination.tolist(), strict=True))

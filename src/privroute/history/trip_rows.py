@@ -19,6 +19,10 @@ _WORDS = {
     "outside": "outside the dates, weekdays or period",
     "missing_user": "without a user id",
     "unknown_zone": "with an origin or destination that is not a zone of the network",
+    "missing_place": "without coordinates",
+    "swapped_place": "whose longitude and latitude look swapped",
+    "outside_network": "with coordinates outside of the network",
+    "too_far": "with coordinates that are in no zone, or too far from every zone",
     "within_zone": "that start and end in the same zone",
     "no_path": "for pairs that no path connects",
     "above_bounds": "above the limits for one user",
@@ -39,7 +43,10 @@ class TripRows:
     unreadable_time, outside : no departure time or date, or one outside the dates, weekdays or period
     unreadable_count : of files of daily counts, rows whose number of trips is not a whole number of at least 0
     missing_user : at user level, rows without a user id
-    unknown_zone, within_zone, no_path : an end that is no zone (or too far from any), twice the same zone, no path
+    unknown_zone, within_zone, no_path : an end that is no zone, twice the same zone, no path
+    missing_place, swapped_place, outside_network, too_far : of trips with coordinates: there are none; they would have
+        a zone with longitude and latitude swapped; they are outside of the network; they are in no zone, and farther
+        than max_zone_distance_km from every zone
     above_bounds : at user level, requests that were not among those kept of their user
     pre_bounded : whether the caller asserted that there are none of these
     """
@@ -53,6 +60,10 @@ class TripRows:
     unknown_zone: int = 0
     within_zone: int = 0
     no_path: int = 0
+    missing_place: int = 0
+    swapped_place: int = 0
+    outside_network: int = 0
+    too_far: int = 0
     above_bounds: int = 0
     pre_bounded: bool = False
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from privroute.errors import FormatError, HistoryError, arg
 from privroute.history.bounding import bounded_total, kept_requests
 from privroute.history.demand_history import DemandHistory
-from privroute.history.nearest_zone import NearestZone
+from privroute.history.nearest_zone import FAULTS, NearestZone
 from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
 from privroute.history.trip_database import Database, UnreadableError, open_database
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_trips"]
 
-_REASONS = ("counted", "unreadable_time", "missing_user", "unknown_zone", "within_zone", "no_path")
+_REASONS = ("counted", "unreadable_time", "missing_user", "unknown_zone", "within_zone", "no_path", *FAULTS.values())
+_FIRST_FAULT = len(_REASONS) - len(FAULTS) - 1  # the fault -k stands k places behind it
 
 
 def read_trips(
@@ -85,8 +86,9 @@ def read_trips(
     weekdays : only these days of the range: "mon-fri", "sat,sun" or numbers with Monday 0; N counts only them
     tz : time zone of period and dates, such as "Europe/Berlin": departure times with an offset from UTC are converted
         to it. Times without an offset are local clock time and not converted.
-    origin, destination : column of the zone label, or the columns of (longitude, latitude), which select the nearest
-        zone within `max_zone_distance_km` of great-circle distance. Default: origin, destination, 1 km
+    origin, destination : column of the zone label, or the columns of (longitude, latitude), which select the zone
+        whose area has the place, else the nearest zone within `max_zone_distance_km`. Default: origin, destination;
+        the distance is 0 for polygons, the width of a grid's cells, and 1 km for zones without areas
     departure : column of the departure time: a timestamp, or text like 2026-03-02 07:15:00 (or in `time_format`, a
         strptime format), or with `epoch_unit` a number counted from 1970 in UTC. Default: departure
     unit : "request" (default); or "user" or "user-day", which keep at most `max_requests` requests of each user (and
@@ -169,11 +171,12 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """SQL of one end of the trips: its key, what to join, and the node."""
+    """SQL of one end of the trips: its key, what to join, the node, and the fault if any."""
 
     key: str
     join: str
     node: str
+    fault: str = "0"
 
 
 class _Scan:
@@ -205,7 +208,7 @@ class _Scan:
 
     def _count(self, located: str, tables: list[Source], tally: _Tally) -> TripRows:
         requests = (
-            f"SELECT l.* EXCLUDE (origin, destination), pair, {self._reason()} AS reason FROM ({located}) l "
+            f"SELECT l.* EXCLUDE (origin, destination, fault), pair, {self._reason()} AS reason FROM ({located}) l "
             "LEFT JOIN pairs p ON p.origin = l.origin AND p.destination = l.destination"
         )
         above_bounds = 0
@@ -235,7 +238,7 @@ class _Scan:
         missing_user = "FALSE" if self.contribution is None else "user_id IS NULL"
         return (
             f"CASE WHEN day IS NULL THEN 1 WHEN {missing_user} THEN 2 "
-            "WHEN l.origin IS NULL OR l.destination IS NULL THEN 3 "
+            f"WHEN l.fault < 0 THEN {_FIRST_FAULT} - l.fault WHEN l.origin IS NULL OR l.destination IS NULL THEN 3 "
             "WHEN l.origin = l.destination THEN 4 WHEN pair IS NULL THEN 5 ELSE 0 END"
         )
 
@@ -263,7 +266,8 @@ class _Scan:
         )
         joins = " ".join(end.join for end in ends)
         extra = "" if self.contribution is None else ", r.user_id, r.clock_us"
-        nodes = f"{ends[0].node} AS origin, {ends[1].node} AS destination"
+        fault = f"least({ends[0].fault}, {ends[1].fault})"
+        nodes = f"{ends[0].node} AS origin, {ends[1].node} AS destination, {fault} AS fault"
         return f"SELECT r.day, {nodes}{extra} FROM ({rows}) r {joins}"
 
     def _end(self, source: Source, role: str) -> _End:
@@ -284,7 +288,8 @@ class _Scan:
             if number is None:
                 raise _unusable(source, name, self.reading)
             degrees.append(number)
-        return _End(f"nearest_zone({', '.join(degrees)}) AS {role}", "", f"nullif(r.{role}, -1)")
+        node = f"CASE WHEN r.{role} >= 0 THEN r.{role} END"
+        return _End(f"nearest_zone({', '.join(degrees)}) AS {role}", "", node, f"least(r.{role}, 0)")
 
 
 def _share(tables: list[Source]) -> float:
@@ -294,7 +299,7 @@ def _share(tables: list[Source]) -> float:
 
 def _put_tables(database: Database, network: Network, pairs: Pairs, nearest: NearestZone | None) -> None:
     """Public tables: zones by number and label, and the position of each pair."""
-    labels = [network.node_labels[node] for node in network.zones]
+    labels = list(network.zone_names)
     zones = {
         "number": pa.array([label if isinstance(label, int) else None for label in labels], pa.int64()),
         "label": pa.array([str(label) for label in labels], pa.string()),
@@ -304,7 +309,7 @@ def _put_tables(database: Database, network: Network, pairs: Pairs, nearest: Nea
     database.put("zones", pa.table(zones))
     database.put("pairs", pa.table(ends | {"pair": pa.array(np.arange(len(pairs), dtype=np.int32))}))
     if nearest is not None:
-        database.define("nearest_zone", lambda lon, lat: pa.array(nearest(_floats(lon), _floats(lat))))
+        database.define("nearest_zone", lambda lon, lat: pa.array(nearest.codes(_floats(lon), _floats(lat))))
 
 
 def _floats(column: Any) -> NDArray[np.float64]:

@@ -217,6 +217,13 @@ class Announcement:
                 "the history is not what the study describes: its pairs, days, period, expansion or bounds differ; "
                 "read it with the study"
             )
+        expected = self.study.expect_trips
+        if expected is not None and int(history.counts.sum()) < expected:
+            raise HistoryError(
+                f"PRIVATE, do not publish: fewer trips were counted than {named('expect_trips')} {expected:,}; nothing "
+                "was charged and nothing was released. This stop is computed from the trips without noise: whoever "
+                "learns of it learns that there are fewer. Check files, columns and times with a dry run"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

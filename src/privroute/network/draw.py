@@ -65,14 +65,10 @@ def draw_network(
     figure = Figure(figsize=(width + _BAR_IN, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    start, end = points[network.tail], points[network.head]
-    along = end - start
-    length = np.hypot(*along.T)
-    aside = np.column_stack([along[:, 1], -along[:, 0]]) / np.maximum(length, 1e-300)[:, None]
-    shift = aside * _BESIDE * np.median(length)
+    drawn, shapes = _shapes(network, points)
     lines = LineCollection(
-        list(np.stack([start + shift, end + shift], axis=1)),
-        array=values,
+        shapes,
+        array=values[drawn],
         cmap=colormaps["viridis_r"],
         linewidths=1.8 if network.links <= 500 else 0.8,  # noqa: PLR2004 - a picture's judgement
         zorder=1,
@@ -91,6 +87,24 @@ def draw_network(
         raise InputError(f"{path}: cannot be written ({problem}); check the folder and the ending") from None
 
 
+def _shapes(network: Network, points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Links to draw, and their lines: streets as they run, otherwise straight; opposite links side by side."""
+    start, end = points[network.tail], points[network.head]
+    along = end - start
+    length = np.hypot(*along.T)
+    aside = np.column_stack([along[:, 1], -along[:, 0]]) / np.maximum(length, 1e-300)[:, None]
+    if network.streets is None:
+        shift = aside * _BESIDE * np.median(length)
+        return np.arange(network.links), list(np.stack([start + shift, end + shift], axis=1))
+    drawn = np.flatnonzero(network.streets.drawn)
+    shift = aside * _BESIDE * np.median(length[drawn] if drawn.size else length)
+    places = network.streets.points.copy()
+    if network.has_longitude_latitude and network.coordinates is not None:
+        places[:, 0] *= np.cos(np.radians(network.coordinates[:, 1].mean()))
+    bounds = network.streets.start
+    return drawn, [places[bounds[link] : bounds[link + 1]] + shift[link] for link in drawn.tolist()]
+
+
 def _draw_zones(axes: Any, network: Network, points: np.ndarray, demand: Demand | None) -> None:
     smallest, largest = _DISC_POINTS2
     sizes = np.full(network.nodes, 60.0)
@@ -104,5 +118,5 @@ def _draw_zones(axes: Any, network: Network, points: np.ndarray, demand: Demand 
     axes.scatter(*zones.T, s=sizes[network.zones] * scale, c="#d95f02", edgecolors="white", linewidths=0.6, zorder=2)
     if few:
         for zone in network.zones:
-            text = str(network.node_labels[zone])
+            text = str(network.end_labels[zone])
             axes.annotate(text, points[zone], ha="center", va="center", fontsize=6.5, color="black", zorder=3)

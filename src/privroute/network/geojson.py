@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["feature_collection", "write_geojson"]
+__all__ = ["feature_collection", "link_columns", "link_lines", "write_geojson"]
 
 
 def write_geojson(
@@ -33,7 +34,7 @@ def write_geojson(
     further = {} if link_values is None else link_values
     if not isinstance(further, Mapping):
         raise InputError(f'link_values is a {type(further).__name__}; pass a mapping such as {{"flow_per_min": flow}}')
-    known = _link_columns(network)
+    known = link_columns(network)
     columns: dict[str, list[float]] = {}
     for name, given in further.items():
         if not isinstance(name, str) or name in known:
@@ -52,27 +53,29 @@ def feature_collection(
     *,
     per_hour: bool = False,
 ) -> dict[str, object]:
-    """Return the GeoJSON object: links as lines between `points` (nodes, 2), zones as points.
+    """Return the GeoJSON object: links as lines, zones as points.
 
+    points : (nodes, 2); links run as streets where the network knows how, otherwise straight between them
     per_hour : give capacity and background traffic per hour, as files for planners have them, not per minute
     """
-    values = {**_link_columns(network, per_hour=per_hour), **link_values}
+    values = {**link_columns(network, per_hour=per_hour), **link_values}
     places = points.tolist()
+    lines = link_lines(network, points)
     features = [
         {
             "type": "Feature",
-            "geometry": {"type": "LineString", "coordinates": [places[tail], places[head]]},
+            "geometry": {"type": "LineString", "coordinates": line},
             "properties": {name: column[link] for name, column in values.items()},
         }
-        for link, (tail, head) in enumerate(zip(network.tail.tolist(), network.head.tolist(), strict=True))
+        for link, line in enumerate(lines)
     ]
     features += [
         {
             "type": "Feature",
             "geometry": {"type": "Point", "coordinates": places[zone]},
-            "properties": {"node_id": network.node_labels[zone], "zone": True},
+            "properties": {"node_id": network.node_labels[zone], "zone_id": name, "zone": True},
         }
-        for zone in network.zones.tolist()
+        for zone, name in zip(network.zones.tolist(), network.zone_names, strict=True)
     ]
     collection: dict[str, object] = {"type": "FeatureCollection", "features": features}
     if network.crs is not None and not network.has_longitude_latitude:
@@ -81,7 +84,19 @@ def feature_collection(
     return collection
 
 
-def _link_columns(network: Network, *, per_hour: bool = False) -> dict[str, Sequence[object]]:
+def link_lines(network: Network, points: NDArray[np.float64]) -> list[list[list[float]]]:
+    """Points of each link's line, [x, y] each; points : (nodes, 2), used where the network has no streets."""
+    streets = network.streets
+    if streets is None:
+        places = points.tolist()
+        ends = zip(network.tail.tolist(), network.head.tolist(), strict=True)
+        return [[places[tail], places[head]] for tail, head in ends]
+    drawn, start = streets.points.tolist(), streets.start.tolist()
+    return [drawn[begin:end] for begin, end in itertools.pairwise(start)]
+
+
+def link_columns(network: Network, *, per_hour: bool = False) -> dict[str, Sequence[object]]:
+    """Properties of the links by name."""
     unit, times = ("h", 60.0) if per_hour else ("min", 1.0)
     columns: dict[str, Sequence[object]] = {
         "link_id": network.link_labels,
@@ -93,4 +108,9 @@ def _link_columns(network: Network, *, per_hour: bool = False) -> dict[str, Sequ
     }
     if network.length_km is not None:
         columns["length_km"] = network.length_km.tolist()
+    if network.streets is not None:
+        columns["name"] = network.streets.name
+        columns["road_class"] = network.streets.road_class
+        columns["lanes"] = network.streets.lanes.tolist()
+        columns["osm_way_id"] = network.streets.osm_way_id.tolist()
     return columns

@@ -1,43 +1,51 @@
 """The General Modeling Network Specification: a folder with node.csv, link.csv and, if there is one, config.csv.
 
-A node with a `zone_id` is a zone; trips name it by its `node_id`. Free-flow time comes from `free_flow_min`, else
+A node with a `zone_id` is a zone, and trips name it by that id. A `zone_id` at several nodes is a zone of its own,
+which connectors join to these nodes. zone.csv may hold the areas of zones (`boundary`).
+
+Free-flow time comes from `free_flow_min`, else
 `vdf_fftt` (minutes), else length / free_speed in the units of config.csv. Capacity is vehicles per hour and lane, as
-the specification says. Columns beyond the specification (`no_through`, `free_flow_min`, `capacity_per_min`,
+the specification says. Links of capacity 0 are
+closed roads and left out. Columns beyond the specification (`no_through`, `free_flow_min`, `capacity_per_min`,
 `background_per_min`, and those of the latency curves) are written so that a network reads back number for number.
 """
 
 from __future__ import annotations
 
-import csv
-import math
 import os
-from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from privroute.errors import FormatError, InputError, NetworkError
-from privroute.network.checks import check_type, one_of
-from privroute.network.curve_columns import CURVE_COLUMN, curve_names, values_by_column
+from privroute.network.checks import one_of
+from privroute.network.connectors import connect_zones
+from privroute.network.curve_columns import CURVE_COLUMN
 from privroute.network.curves import CURVES
 from privroute.network.latency import AFFINE, Latency, latency_kinds
 from privroute.network.network import LatencyKind, Network
-from privroute.network.text_files import Table, Where, as_path, flush_to_disk, read_table, write_whole
+from privroute.network.read_notes import ReadNotes
+from privroute.network.streets import Streets
+from privroute.network.text_files import Table, Where, as_path, read_table
+from privroute.network.units import check_length_unit
+from privroute.network.wkt import read_line, read_polygon
+from privroute.network.zone_areas import ZoneAreas
 
 if TYPE_CHECKING:
-    import io
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from privroute.network.curve import Parameter
     from privroute.network.labels import Label
 
-__all__ = ["read_gmns", "write_gmns"]
+__all__ = ["KM_PER_UNIT", "KPH_PER_UNIT", "read_gmns"]
 
 KM_PER_UNIT = {"km": 1.0, "m": 1e-3, "mi": 1.609344, "mile": 1.609344, "miles": 1.609344, "ft": 0.3048e-3}
 KPH_PER_UNIT = {"kph": 1.0, "km/h": 1.0, "kmh": 1.0, "mph": 1.609344, "m/s": 3.6}
 _DEFAULT_CURVE = "bpr"
 _AGREE = 1e-9
-_SHORTEST_MIN = 1e-6  # below this no speed is written: the link is a connector
 _YES = {"1", "1.0", "true", "yes", "t", "y"}
 _NO = {"", "0", "0.0", "false", "no", "f", "n"}
 _Value = TypeVar("_Value")
@@ -50,88 +58,74 @@ def read_gmns(
     factor: float = 2.0,
     length_unit: str | None = None,
     speed_unit: str | None = None,
+    notes: ReadNotes | None = None,
 ) -> Network:
     """Read a GMNS folder.
 
     latency : a curve for all links, by name, with the file's parameters (where it has none, defaults: docs/model.md);
         "affine" with `factor`; or None: the curve that `vdf_type` names, "bpr" where the file does not say
-    length_unit, speed_unit : "km", "mi", ... and "kph", "mph"; default: config.csv, else km and kph
+    length_unit, speed_unit : "km", "mi", ... and "kph", "mph"; default: config.csv, else km and kph. A unit that
+        contradicts the coordinates is refused.
+    notes : receives the number of closed links
     """
     place = as_path(folder)
     config = _config(place)
     km = _unit(KM_PER_UNIT, length_unit, config.get("long_length") or "km", f"{place}: length_unit")
     kph = _unit(KPH_PER_UNIT, speed_unit, config.get("speed") or "kph", f"{place}: speed_unit")
     nodes = _Nodes(read_table(place / "node.csv"))
-    links = _Links(read_table(place / "link.csv"), nodes.index, km, kph, None if latency is None else _kind(latency))
+    counted = notes if notes is not None else ReadNotes()
+    links = _Links(
+        read_table(place / "link.csv"), nodes.index, km, kph, None if latency is None else _kind(latency), counted
+    )
+    single = all(len(held) == 1 for held in nodes.zones.values())
     try:
-        return Network(
+        points = _all_or_none(nodes.places, nodes.points, "x_coord and y_coord")
+        network = Network(
             links.tail,
             links.head,
             links.latency(factor),
             nodes.labels,
-            zones=nodes.zones or None,
+            zones=[held[0] for held in nodes.zones.values()] if nodes.zones and single else None,
+            zone_labels=list(nodes.zones) if nodes.zones and single else None,
             no_through=np.array(nodes.no_through, dtype=bool),
             background_per_min=links.background_per_min,
-            coordinates=_all_or_none(nodes.places, nodes.points, "x_coord and y_coord"),
+            coordinates=points,
             crs=config.get("crs") or None,
             length_km=_all_or_none(links.places, links.length_km, "length"),
             link_labels=links.labels,
+            streets=links.streets(points),
         )
+        if not single:
+            network = connect_zones(network, list(nodes.zones), list(nodes.zones.values()))
+        network = _with_areas(network, place)
     except NetworkError as problem:
         raise FormatError(place, f"{problem}") from None
+    check_length_unit(place, network, km, KM_PER_UNIT)
+    return network
 
 
-def write_gmns(network: Network, folder: str | os.PathLike[str]) -> None:
-    """Write node.csv, link.csv and config.csv into a folder, which is created if necessary."""
-    check_type(network, Network, "network", NetworkError)
-    place = as_path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as problem:  # ValueError: a path with a NUL character
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise FormatError(place, f"cannot be made ({reason}); choose another folder") from None
-    with ExitStack() as stack:
-        node, link, config = (
-            stack.enter_context(write_whole(place / name)) for name in ("node.csv", "link.csv", "config.csv")
-        )
-        _write_nodes(network, node)
-        _write_links(network, link)
-        csv.writer(config).writerows(
-            [["dataset_name", "long_length", "speed", "crs"], ["privroute", "km", "kph", network.crs or ""]]
-        )
-        for stream in (node, link, config):  # what fails, fails before the first file is renamed
-            flush_to_disk(stream)
-
-
-def _write_nodes(network: Network, stream: io.TextIOWrapper) -> None:
-    table = csv.writer(stream)
-    table.writerow(["node_id", "x_coord", "y_coord", "zone_id", "no_through"])
-    zones = set(network.zones.tolist())
-    points = [(None, None)] * network.nodes if network.coordinates is None else network.coordinates.tolist()
-    for index, (label, (x, y)) in enumerate(zip(network.node_labels, points, strict=True)):
-        zone = label if index in zones else ""
-        table.writerow([label, _exact(x), _exact(y), zone, int(network.no_through[index])])
-
-
-def _write_links(network: Network, stream: io.TextIOWrapper) -> None:
-    table = csv.writer(stream)
-    curve, parameters = network.latency, values_by_column(network.latency)
-    table.writerow(
-        ["link_id", "from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes"]
-        + ["free_flow_min", "capacity_per_min", "background_per_min", *parameters, CURVE_COLUMN]
-    )
-    labels = network.node_labels
-    lengths = [None] * network.links if network.length_km is None else network.length_km.tolist()
-    columns = (curve.free_flow_min, curve.capacity_per_min, network.background_per_min, *parameters.values())
-    for link, (label, length, numbers, name) in enumerate(
-        zip(network.link_labels, lengths, np.column_stack(columns).tolist(), curve_names(curve), strict=True)
-    ):
-        free_flow, capacity = numbers[:2]
-        speed_kph = None if length is None or free_flow < _SHORTEST_MIN else length / free_flow * 60
-        table.writerow(
-            [label, labels[network.tail[link]], labels[network.head[link]], 1]
-            + [_exact(length), _exact(speed_kph), _exact(capacity * 60), 1, *map(_exact, numbers), name]
-        )
+def _with_areas(network: Network, place: Path) -> Network:
+    """With the boundaries of zone.csv, if there is one that has them."""
+    path = place / "zone.csv"
+    table = read_table(path) if os.path.exists(path) else None  # noqa: PTH110 - Path.exists raises for long names
+    if table is None or "boundary" not in table.columns or not len(table):
+        return network
+    table.require("zone_id", "boundary")
+    rings: dict[Label, list[NDArray[np.float64]]] = {}
+    reach_km = 0.0
+    for where, row in table:
+        label = where.label(row.get("zone_id", ""), "zone_id")
+        if label in rings:
+            raise where.error(f"zone_id {label} occurs before; each zone needs its own")
+        try:
+            rings[label] = read_polygon(row.get("boundary", ""))
+        except NetworkError as problem:
+            raise where.error(f"boundary {problem}") from None
+        reach_km = max(reach_km, where.amount(row["reach_km"], "reach_km") if row.get("reach_km") else 0.0)
+    lacking = [label for label in network.zone_names if label not in rings]
+    if lacking:
+        raise FormatError(path, f"has no boundary of zone {lacking[0]} ({len(lacking):,} in all); give all or none")
+    return replace(network, areas=ZoneAreas.of([rings[label] for label in network.zone_names], reach_km=reach_km))
 
 
 class _Nodes:
@@ -142,10 +136,9 @@ class _Nodes:
         self.labels: list[Label] = []
         self.places: list[Where] = []
         self.points: list[tuple[float, float] | None] = []
-        self.zones: list[int] = []
+        self.zones: dict[Label, list[int]] = {}
         self.no_through: list[bool] = []
         self.index: dict[Label, int] = {}
-        seen_zones: dict[str, Where] = {}
         for where, row in table:
             label = where.label(row.get("node_id", ""), "node_id")
             if label in self.index:
@@ -158,12 +151,7 @@ class _Nodes:
             self.points.append((where.number(x, "x_coord"), where.number(y, "y_coord")) if x or y else None)
             zone = row.get("zone_id", "")
             if zone:
-                if zone in seen_zones:
-                    raise where.error(
-                        f"zone_id {zone} stands at line {seen_zones[zone].line} too; keep it at one node, its centroid"
-                    )
-                seen_zones[zone] = where
-                self.zones.append(position)
+                self.zones.setdefault(where.label(zone, "zone_id"), []).append(position)
             self.no_through.append(_flag(where, row.get("no_through", ""), "no_through"))
         if not self.labels:
             raise FormatError(table.source, "has no nodes")
@@ -175,7 +163,9 @@ class _Links:
     kind : of the curves of all links, or None for what the file says
     """
 
-    def __init__(self, table: Table, index: dict[Label, int], km: float, kph: float, kind: str | None) -> None:
+    def __init__(
+        self, table: Table, index: dict[Label, int], km: float, kph: float, kind: str | None, notes: ReadNotes
+    ) -> None:
         table.require("from_node_id", "to_node_id")
         self.labels: list[Label] = []
         self.tail: list[int] = []
@@ -188,16 +178,27 @@ class _Links:
         self.parameters: list[list[float]] = []
         self.places: list[Where] = []
         self.length_km: list[float | None] = []
+        self.rows: list[tuple[Where, dict[str, str], bool]] = []
+        self._with_streets = "geometry" in table.columns
+        counted = 0
         for where, row in table:
-            label = where.label(row["link_id"], "link_id") if row.get("link_id") else len(self.labels)
+            label = where.label(row["link_id"], "link_id") if row.get("link_id") else counted
+            counted += 1
             ends = [_end(where, row.get(name, ""), name, index) for name in ("from_node_id", "to_node_id")]
             if ends[0] == ends[1]:
                 raise where.error("the link starts and ends at one node; no path uses such a link, omit it")
+            both = bool(row.get("directed", "")) and not _flag(where, row["directed"], "directed")
+            counted += both
+            if _capacity_per_min(where, row) == 0:
+                notes.add("closed_links", 1 + both)
+                continue
             self._add(where, row, label, ends, km, kph)
-            if row.get("directed", "") and not _flag(where, row["directed"], "directed"):
+            self.rows.append((where, row, False))
+            if both:
                 self._add(where, row, f"{label}-reverse", ends[::-1], km, kph)
+                self.rows.append((where, row, True))
         if not self.labels:
-            raise FormatError(table.source, "has no links")
+            raise FormatError(table.source, "has no links" if not counted else "has no link with a capacity above 0")
 
     def _add(self, where: Where, row: dict[str, str], label: Label, ends: list[int], km: float, kph: float) -> None:
         length = where.amount(row["length"], "length") * km if row.get("length") else None
@@ -212,6 +213,30 @@ class _Links:
         name = _curve(where, row) if self._kind is None or self._kind == AFFINE else self._kind
         self.curve.append(name)
         self.parameters.append([_parameter(where, row, parameter) for parameter in CURVES[name].parameters])
+
+    def streets(self, points: list[tuple[float, float]] | None) -> Streets | None:
+        """Lines, names, classes and lanes, if the file has a column of geometries."""
+        if not self._with_streets or points is None:
+            return None
+        lines, ways = [], []
+        for position, (where, row, reverse) in enumerate(self.rows):
+            line = np.array([points[self.tail[position]], points[self.head[position]]], dtype=np.float64)
+            if row.get("geometry"):
+                try:
+                    line = read_line(row["geometry"])[:: -1 if reverse else 1]
+                except NetworkError as problem:
+                    raise where.error(f"geometry {problem}") from None
+            lines.append(line)
+            ways.append(where.whole(row["osm_way_id"], "osm_way_id") if row.get("osm_way_id") else 0)
+        rows = [row for _, row, _ in self.rows]
+        return Streets(
+            np.concatenate([[0], np.cumsum([len(line) for line in lines])]),
+            np.concatenate(lines),
+            name=[_printable(row.get("name", "")) for row in rows],
+            road_class=[_printable(row.get("facility_type", "")) for row in rows],
+            lanes=[float(row["lanes"]) if row.get("lanes") else 0.0 for row in rows],
+            osm_way_id=ways,
+        )
 
     def latency(self, factor: float) -> Latency:
         """The curves; `factor` is for affine ones."""
@@ -268,8 +293,6 @@ def _capacity_per_min(where: Where, row: dict[str, str]) -> float:
             f"capacity x lanes is {hourly:.6g} vehicles per minute and capacity_per_min is {exact:.6g}; "
             "correct one of them or leave one column out"
         )
-    if value == 0:
-        raise where.error("the capacity is 0; leave a closed link out")
     return value
 
 
@@ -301,6 +324,10 @@ def _unit(table: dict[str, float], given: object, default: str, name: str) -> fl
     return table[one_of(unit.lower() if isinstance(unit, str) else unit, table, name, InputError)]
 
 
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in text)[:1000].strip()
+
+
 def _all_or_none(places: list[Where], values: list[_Value | None], what: str) -> list[_Value] | None:
     """Return the values, or None if there is none; a column that is filled in some rows only is refused."""
     given = [value for value in values if value is not None]
@@ -309,8 +336,3 @@ def _all_or_none(places: list[Where], values: list[_Value | None], what: str) ->
             f"has no {what}, while {len(given):,} of {len(values):,} rows have it; give it in all rows or in none"
         )
     return given or None
-
-
-def _exact(value: float | None) -> str:
-    """The shortest text that reads back as the same double; empty where there is no finite value."""
-    return repr(value) if value is not None and math.isfinite(value) else ""

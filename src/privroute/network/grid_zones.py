@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.errors import NetworkError
+from privroute.errors import NetworkError, named
+from privroute.network.checks import real_number
+from privroute.network.zone_areas import ZoneAreas
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.network.network import Network
 
-__all__ = ["grid_zones"]
+__all__ = ["grid_areas", "grid_zones"]
 
 _KM_PER_DEGREE = 111.195  # 6371.0088 km · π / 180: mean Earth radius
 _LARGEST_DEGREES = (180.0, 90.0)
@@ -28,6 +30,41 @@ def grid_zones(network: Network, grid_km: float) -> NDArray[np.int32]:
     to the centre the first is taken. Longitudes and latitudes are scaled to km at the mean latitude (right for a city
     or a region); other coordinates are taken as metres.
     """
+    east, north = _from_corner(network, grid_km)
+    east, north = east / grid_km, north / grid_km
+    columns, rows = np.floor(east), np.floor(north)
+    from_centre = np.hypot(east - columns - 0.5, north - rows - 0.5)
+    order = np.lexsort((np.arange(network.nodes), from_centre, columns, rows))
+    new_cell = np.ones(network.nodes, dtype=bool)
+    new_cell[1:] = (np.diff(columns[order]) != 0) | (np.diff(rows[order]) != 0)
+    return order[new_cell].astype(np.int32)
+
+
+def grid_areas(network: Network, grid_km: float) -> ZoneAreas:
+    """Areas of the cells that contain nodes, row by row from the south, from west to east.
+
+    Cells are `grid_km` wide and high at the mean latitude. A place that is in none of them belongs to the nearest one
+    within `grid_km`, if nothing else is said.
+    """
+    width = real_number(grid_km, "grid_km", NetworkError, lambda value: value > 0, "pass kilometres above 0")
+    if network.coordinates is None or not network.has_longitude_latitude:
+        raise NetworkError(
+            f"{named('grid_km')}: zones of a grid need longitudes and latitudes of the nodes; import the network with "
+            "coordinates in EPSG:4326"
+        )
+    east, north = _from_corner(network, width)
+    cells = np.unique(np.column_stack([np.floor(north / width), np.floor(east / width)]).astype(np.int64), axis=0)
+    x, y = network.coordinates.T
+    step = width / _KM_PER_DEGREE
+    wide = step / np.cos(np.radians(y.mean()))
+    corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+    rings = x.min() + wide * (cells[:, 1:] + corners[:, 0]), y.min() + step * (cells[:, :1] + corners[:, 1])
+    points = np.clip(np.stack(rings, axis=2), (-180.0, -90.0), (180.0, 90.0))
+    return ZoneAreas.of([[ring] for ring in points], reach_km=width)
+
+
+def _from_corner(network: Network, grid_km: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """East and north of each node in km from the smallest x and y; a grid of too many cells is refused."""
     with np.errstate(over="ignore", invalid="ignore"):
         east, north = _kilometres(network)
         east, north = east - east.min(), north - north.min()
@@ -38,13 +75,7 @@ def grid_zones(network: Network, grid_km: float) -> NDArray[np.int32]:
             f"grid_km={grid_km:g}: the nodes span {span:.6g} km, too many cells; pass a larger grid_km, or check the "
             "nodes' x and y"
         )
-    east, north = east / grid_km, north / grid_km
-    columns, rows = np.floor(east), np.floor(north)
-    from_centre = np.hypot(east - columns - 0.5, north - rows - 0.5)
-    order = np.lexsort((np.arange(network.nodes), from_centre, columns, rows))
-    new_cell = np.ones(network.nodes, dtype=bool)
-    new_cell[1:] = (np.diff(columns[order]) != 0) | (np.diff(rows[order]) != 0)
-    return order[new_cell].astype(np.int32)
+    return east, north
 
 
 def _kilometres(network: Network) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -22,6 +22,8 @@ from privroute.network.checks import (
 from privroute.network.curves import LatencyKind
 from privroute.network.labels import Label, as_labels
 from privroute.network.latency import Latency, choose_latency
+from privroute.network.streets import Streets
+from privroute.network.zone_areas import ZoneAreas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,6 +52,9 @@ class Network(RebuiltOnCopy):
     crs : what x and y are, "EPSG:4326" for longitude and latitude; None if not known
     length_km : (links,) or None
     link_labels : what the links are called in files; default: their indices
+    zone_labels : what the zones are called, in the order of `zones` as given; None: as their nodes
+    streets : how the links run and what they are called; None if not known
+    areas : polygons of the zones, in the order of the zones; None if not known
     """
 
     tail: NDArray[np.int32]
@@ -63,6 +68,9 @@ class Network(RebuiltOnCopy):
     crs: str | None
     length_km: NDArray[np.float64] | None
     link_labels: tuple[Label, ...]
+    zone_labels: tuple[Label, ...] | None
+    streets: Streets | None
+    areas: ZoneAreas | None
 
     def __init__(
         self,
@@ -78,6 +86,9 @@ class Network(RebuiltOnCopy):
         crs: str | None = None,
         length_km: ArrayLike | None = None,
         link_labels: Iterable[Label] | None = None,
+        zone_labels: Iterable[Label] | None = None,
+        streets: Streets | None = None,
+        areas: ZoneAreas | None = None,
     ) -> None:
         labels = as_labels(node_labels, "node_labels")
         nodes = len(labels)
@@ -118,6 +129,9 @@ class Network(RebuiltOnCopy):
         put(self, "link_labels", tuple(range(links)) if link_labels is None else as_labels(link_labels, "link_labels"))
         if len(self.link_labels) != links:
             raise NetworkError(f"link_labels has {len(self.link_labels):,} labels where there are {links:,} links")
+        put(self, "zone_labels", None if zone_labels is None else _zone_labels(zone_labels, zones, self))
+        put(self, "streets", None if streets is None else _checked_streets(streets, self))
+        put(self, "areas", None if areas is None else _checked_areas(areas, zones, self))
 
     @property
     def nodes(self) -> int:
@@ -128,6 +142,19 @@ class Network(RebuiltOnCopy):
     def links(self) -> int:
         """Number of links."""
         return self.tail.size
+
+    @cached_property
+    def zone_names(self) -> tuple[Label, ...]:
+        """(zones,) what trips and users call the zones."""
+        return self.zone_labels or tuple(self.node_labels[zone] for zone in self.zones.tolist())
+
+    @cached_property
+    def end_labels(self) -> tuple[Label, ...]:
+        """(nodes,) what an end of a trip is called: zones by their own labels, other nodes by theirs."""
+        labels = list(self.node_labels)
+        for zone, name in zip(self.zones.tolist(), self.zone_names, strict=True):
+            labels[zone] = name
+        return tuple(labels)
 
     @property
     def free_flow_min(self) -> NDArray[np.float64]:
@@ -149,7 +176,7 @@ class Network(RebuiltOnCopy):
         return bool(np.all(np.abs(self.coordinates) <= _LARGEST_LONGITUDE_LATITUDE))
 
     def node(self, label: Label) -> int:
-        """Index of the node with this label; a text that spells a whole number also finds that number."""
+        """Index of the zone with this label, else of the node; a text that spells a whole number finds that number."""
         index = self._index_by_text.get(str(label))
         if index is None:
             shown = ", ".join(repr(known) for known in self.node_labels[:_EXAMPLES])
@@ -178,7 +205,10 @@ class Network(RebuiltOnCopy):
 
     @cached_property
     def _index_by_text(self) -> dict[str, int]:
-        return {str(label): index for index, label in enumerate(self.node_labels)}
+        found = {str(label): index for index, label in enumerate(self.node_labels)}
+        if self.zone_labels is not None:
+            found.update((str(name), zone) for zone, name in zip(self.zones.tolist(), self.zone_labels, strict=True))
+        return found
 
 
 def _zones(zones: ArrayLike, labels: tuple[Label, ...]) -> NDArray[np.int32]:
@@ -190,6 +220,35 @@ def _zones(zones: ArrayLike, labels: tuple[Label, ...]) -> NDArray[np.int32]:
         twice = labels[unique[np.argmax(counts > 1)]]
         raise NetworkError(f"zones: node {twice} is named more than once; name each zone once")
     return freeze(unique)
+
+
+def _zone_labels(given: Iterable[Label], zones: ArrayLike | None, network: Network) -> tuple[Label, ...] | None:
+    """Labels in the order of the sorted zones; None where all zones are called as their nodes."""
+    labels = as_labels(given, "zone_labels")
+    if len(labels) != network.zones.size:
+        raise NetworkError(f"zone_labels has {len(labels):,} labels where there are {network.zones.size:,} zones")
+    order = np.argsort(np.arange(network.zones.size) if zones is None else np.asarray(zones), kind="stable")
+    ordered = tuple(labels[position] for position in order.tolist())
+    plain = tuple(network.node_labels[zone] for zone in network.zones.tolist())
+    return None if ordered == plain else ordered
+
+
+def _checked_streets(streets: Streets, network: Network) -> Streets:
+    check_type(streets, Streets, "streets", NetworkError)
+    if len(streets) != network.links:
+        raise NetworkError(f"streets has {len(streets):,} links where there are {network.links:,}")
+    if network.coordinates is None:
+        raise NetworkError("streets needs coordinates of the nodes")
+    return streets
+
+
+def _checked_areas(areas: ZoneAreas, zones: ArrayLike | None, network: Network) -> ZoneAreas:
+    check_type(areas, ZoneAreas, "areas", NetworkError)
+    if len(areas) != network.zones.size:
+        raise NetworkError(f"areas has {len(areas):,} areas where there are {network.zones.size:,} zones")
+    if zones is not None and not np.array_equal(np.asarray(zones), network.zones):
+        raise NetworkError("areas are in the order of the zones; pass zones in ascending order with areas")
+    return areas
 
 
 def _flags(values: ArrayLike, nodes: int) -> NDArray[np.bool_]:

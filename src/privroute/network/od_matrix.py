@@ -83,7 +83,7 @@ def read_od_csv(
     check_type(network, Network, "network", DemandError)
     names = column_names(origin=origin, destination=destination, trips=trips)
     one_of(layout, ("auto", "long", "square"), "layout", InputError)
-    zones = [network.node_labels[zone] for zone in network.zones]
+    zones = list(network.zone_names)
     place = {str(label): position for position, label in enumerate(zones)}
     matrix = plain_matrix(path, place, names, layout)
     if matrix is None:  # slowly, with an error for what cannot be read

@@ -66,7 +66,7 @@ class Pairs(RebuiltOnCopy):
         if zones.size * (zones.size - 1) > _MOST_PAIRS:
             raise DemandError(
                 f"{zones.size:,} zones make {zones.size * (zones.size - 1):,} pairs, more than {_MOST_PAIRS:,}; choose "
-                "fewer zones: zones= of a network, or grid_km= of from_networkx"
+                f"fewer zones: polygons with {arg('zones')} or a grid with {arg('grid_km')}"
             )
         first, second = np.divmod(np.arange(zones.size**2), max(zones.size, 1))
         different = first != second
@@ -96,7 +96,7 @@ class Pairs(RebuiltOnCopy):
             return rest
         lost = np.flatnonzero(apart)
         named = ", ".join(
-            f"{network.node_labels[self.origin[i]]} to {network.node_labels[self.destination[i]]}"
+            f"{network.end_labels[self.origin[i]]} to {network.end_labels[self.destination[i]]}"
             for i in lost[:_EXAMPLES]
         )
         more = f" and {lost.size - _EXAMPLES:,} more" if lost.size > _EXAMPLES else ""

@@ -22,12 +22,15 @@ from privroute.network.latency import choose_latency
 from privroute.network.network import LatencyKind, Network
 from privroute.network.pairs import OnUnreachable, Pairs
 from privroute.network.text_files import Where, as_path, read_bytes, read_text
+from privroute.network.units import check_length_unit
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
     from numpy.typing import ArrayLike, NDArray
+
+    from privroute.network.read_notes import ReadNotes
 
     # metadata, node indices of origins and destinations, trips
     _Trips = tuple[dict[str, tuple[Where, str]], NDArray[Any], NDArray[Any], NDArray[np.float64]]
@@ -66,6 +69,7 @@ def read_tntp(
     capacity_period_min: float = 60.0,
     length_unit: LengthUnit | None = None,
     crs: str | None = None,
+    notes: ReadNotes | None = None,
 ) -> Network:
     """Read a TNTP network file.
 
@@ -74,6 +78,7 @@ def read_tntp(
     time_unit : unit of the file's free-flow times (Eastern Massachusetts: "h")
     capacity_period_min : minutes for which the file counts capacity (an hour unless the file says otherwise)
     length_unit : unit of the file's lengths; without it they are ignored, because files differ
+    notes : receives the number of closed links: those of capacity 0, which are left out
     """
     minutes = MINUTES_PER[one_of(time_unit, MINUTES_PER, "time_unit", InputError)]
     period_min = check_period(capacity_period_min, "capacity_period_min")
@@ -95,6 +100,12 @@ def read_tntp(
             path, f"declares {zones:,} zones and first through node {first_through:,}, of {count:,} nodes"
         )
     numbers = np.array([row[2:] for row in rows], dtype=np.float64)
+    opened = numbers[:, 0] > 0  # a negative capacity was refused
+    if not opened.any():
+        raise FormatError(path, "has no link with a capacity above 0")
+    if notes is not None:
+        notes.add("closed_links", int(np.count_nonzero(~opened)))
+    ends, numbers = ends[opened], numbers[opened]
     capacity, length, free_flow, *bpr = numbers.T
     given: dict[str, ArrayLike] = {}
     if latency == "affine":
@@ -102,7 +113,7 @@ def read_tntp(
     elif latency == "bpr":
         given = {parameter.name: column for parameter, column in zip(_BPR, bpr, strict=True)}
     try:
-        return Network(
+        network = Network(
             ends[:, 0] - 1,
             ends[:, 1] - 1,
             choose_latency(latency, free_flow * minutes, capacity / period_min, **given),
@@ -112,9 +123,13 @@ def read_tntp(
             coordinates=None if nodes is None else _coordinates(nodes, count),
             crs=crs,
             length_km=None if km is None else length * km,
+            link_labels=None if opened.all() else np.flatnonzero(opened).tolist(),
         )
     except NetworkError as problem:
         raise FormatError(path, f"{problem}") from None
+    if km is not None:
+        check_length_unit(path, network, km, KM_PER)
+    return network
 
 
 def read_tntp_trips(
@@ -162,7 +177,7 @@ def _plain_trips(path: str | os.PathLike[str], data: bytes, network: Network) ->
     if begin is None:
         return None
     found = _core.trip_table(data, begin.start())
-    labels = [network.node_labels[zone] for zone in network.zones.tolist()]
+    labels = network.zone_names
     numbers = np.array([label if isinstance(label, int) and label >= 0 else -1 for label in labels], dtype=np.int64)
     if found is None or not numbers.size:
         return None
@@ -183,7 +198,8 @@ def _plain_trips(path: str | os.PathLike[str], data: bytes, network: Network) ->
 
 def _trips(lines: list[tuple[Where, str]], network: Network) -> dict[tuple[int, int], float]:
     """Trips by node indices of origin and destination."""
-    node_of: dict[str, int] = {str(network.node_labels[zone]): zone for zone in network.zones.tolist()}
+    names = zip(network.zones.tolist(), network.zone_names, strict=True)
+    node_of: dict[str, int] = {str(name): zone for zone, name in names}
 
     def zone(where: Where, text: str) -> int:
         label = str(where.whole(text, "the zone"))
@@ -264,8 +280,6 @@ def _link(where: Where, text: str, order: dict[str, int]) -> tuple[float, ...]:
         raise where.error(f"node {min(start, end)}: nodes are numbered from 1")
     if start == end:
         raise where.error(f"the link starts and ends at node {start}; no path uses such a link, omit it")
-    if not values["capacity"] > 0:
-        raise where.error("the capacity is 0; leave a closed link out")
     return (start, end, *(values[name] for name in _COLUMNS[2:]))
 
 

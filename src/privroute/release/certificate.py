@@ -16,6 +16,7 @@ from privroute.study.contribution import Contribution
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import check_public_options, noise_is_on_flows
 from privroute.study.schema import LARGEST_SHARE
+from privroute.study.study import check_expected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,7 +63,7 @@ _STUDY = {
     "guarantee": dict | None,
     "mechanism": dict,
 }
-_LATER = {"total": dict | None, "quality_share": int | float}  # certificates of 0.1.0 lack them
+_LATER = {"total": dict | None, "quality_share": int | float, "expect_trips": int}  # certificates of 0.1.0 lack them
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +250,8 @@ def _check_study(study: dict[str, Any]) -> None:
         if Calendar.from_dict(study["calendar"]).as_dict() != study["calendar"]:
             raise ReleaseError("its calendar is not in its plain form")
         check_expansion(study["expansion"])
+        if "expect_trips" in study:
+            check_expected(study["expect_trips"])
         if study["guarantee"] is not None:
             Guarantee(**study["guarantee"], unit=study["unit"])
         _check_parts(study)

@@ -211,7 +211,19 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
             "Information from other sources: a release does not remove it. Trips that people make together "
             f"(such as a family) count as several {words.many}."
         ),
+        *_expected(certificate),
     )
+
+
+def _expected(certificate: Certificate) -> tuple[str, ...]:
+    """What a release reveals by being there, where it had been made to depend on a number of trips."""
+    if "expect_trips" not in certificate.study:
+        return ()
+    sentence = (
+        f"That at least {certificate.study['expect_trips']:,} trips were counted: otherwise there would be no release "
+        "(expect_trips). The guarantee does not cover this."
+    )
+    return (sentence,)
 
 
 def budget_in_words(certificate: Certificate) -> str:

@@ -29,11 +29,14 @@ from privroute.release.folder import (
     NODES,
     POLICY,
     ROUTES,
+    STREETS,
+    ZONES,
     flush,
     folder_beside,
     only_a_release,
     put_in_place,
 )
+from privroute.release.map_tables import has_zone_table, street_table, zone_table
 from privroute.release.policy_file import write_policy
 
 if TYPE_CHECKING:
@@ -132,6 +135,10 @@ def _write_tables(
         **{CURVE_COLUMN: pa.array(list(CURVES)).take(pa.array(latency.curve))},
         **{name: pa.array(values, from_pandas=True) for name, values in values_by_column(latency).items()},
     )
+    if network.streets is not None:
+        _table(place / STREETS, **street_table(network.streets))
+    if has_zone_table(network):
+        _table(place / ZONES, **zone_table(network))
     if policy.is_by_origin:
         write_policy(place / POLICY, policy)
     if not policy.is_by_origin or policy.summary().paths <= MOST_WRITTEN_ROUTES:

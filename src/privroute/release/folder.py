@@ -20,6 +20,8 @@ __all__ = [
     "NODES",
     "POLICY",
     "ROUTES",
+    "STREETS",
+    "ZONES",
     "flush",
     "folder_beside",
     "only_a_release",
@@ -29,7 +31,8 @@ __all__ = [
 MANIFEST = "release.json"
 NODES, LINKS, ROUTES, DEMAND = "nodes.parquet", "links.parquet", "routes.parquet", "demand.parquet"
 POLICY = "policy.arrow"
-FILES = frozenset({MANIFEST, NODES, LINKS, POLICY, ROUTES, DEMAND})
+STREETS, ZONES = "streets.parquet", "zones.parquet"
+FILES = frozenset({MANIFEST, NODES, LINKS, POLICY, ROUTES, DEMAND, STREETS, ZONES})
 
 
 def only_a_release(folder: Path) -> bool:

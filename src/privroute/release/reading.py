@@ -28,7 +28,8 @@ from privroute.policy.routing_policy import RoutingPolicy
 from privroute.release.arrow_arrays import as_numpy, valid, whole
 from privroute.release.certificate import Certificate
 from privroute.release.files import FORMAT
-from privroute.release.folder import DEMAND, LINKS, MANIFEST, NODES, POLICY, ROUTES
+from privroute.release.folder import DEMAND, LINKS, MANIFEST, NODES, POLICY, ROUTES, STREETS, ZONES
+from privroute.release.map_tables import STREET_COLUMNS, ZONE_COLUMNS, with_map
 from privroute.release.policy_file import read_policy
 from privroute.release.quality import Quality
 
@@ -94,6 +95,8 @@ _LAYOUTS = {
         frozenset({"noisy_count"}),
         100_000_000,
     ),
+    STREETS: _Layout(STREET_COLUMNS, frozenset(), 10_000_000),
+    ZONES: _Layout(ZONE_COLUMNS, frozenset(), 2_000_000),
 }
 
 
@@ -108,7 +111,10 @@ def read_release(
         certificate = Certificate.from_dict(manifest["certificate"])
         quality = _quality(manifest.get("quality"), certificate)
         nodes, links = (_read_table(place, name, digests[name]) for name in (NODES, LINKS))
-        network = _network(nodes, links, manifest["network"])
+        streets, zones = (
+            _read_table(place, name, digests[name]) if name in digests else None for name in (STREETS, ZONES)
+        )
+        network = with_map(_network(nodes, links, manifest["network"]), streets, zones)
         policy = _read_policy(place, digests, network)
         _check_sizes(certificate, policy)
         demand = counts = None
@@ -148,7 +154,7 @@ def _manifest(place: Path) -> dict[str, Any]:
         raise ReleaseError(f"{path} is damaged: network has other entries than crs")
     needed = {NODES, LINKS}
     listed = set(found["sha256"])
-    if not needed <= listed <= needed | {POLICY, ROUTES, DEMAND} or not listed & {POLICY, ROUTES}:
+    if not needed <= listed <= needed | {POLICY, ROUTES, DEMAND, STREETS, ZONES} or not listed & {POLICY, ROUTES}:
         raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
     return found
 

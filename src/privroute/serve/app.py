@@ -16,6 +16,7 @@ from privroute.errors import InputError, PolicyError
 from privroute.serve import schemas
 from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.caching import JSON, Plain
+from privroute.serve.driving import drive_question
 from privroute.serve.guard import Guard
 from privroute.serve.service import FRESH, GEOJSON, Service
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from privroute.release.release import Release
+    from privroute.serve.options import ServeOptions
 
 __all__ = ["create_app"]
 
@@ -42,12 +44,15 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(release: Release, *, hosts: frozenset[str] | None = None) -> ASGIApp:
+def create_app(
+    release: Release, *, hosts: frozenset[str] | None = None, options: ServeOptions | None = None
+) -> ASGIApp:
     """Return the ASGI application that serves a release.
 
     hosts : names that the Host header may have; None for any
+    options : a basemap, and the key by which vehicles keep their routes for a day
     """
-    service = Service(release)
+    service = Service(release, options)
     app = FastAPI(
         title="privroute",
         version=metadata.version("privroute"),
@@ -62,18 +67,22 @@ def create_app(release: Release, *, hosts: frozenset[str] | None = None) -> ASGI
     app.exception_handler(InputError)(_on_input)
     app.exception_handler(Exception)(_on_anything)
     _add_api(app, service)
+    if release.network.has_longitude_latitude:
+        _add_osrm(app, service)
     _add_page(app, service)
     describe = app.openapi
 
     def described() -> dict[str, Any]:
         """The description, made when it is first asked for: it takes longer than all the rest of the start."""
         if app.openapi_schema is None:
-            _complete(describe(), *map(str, service.picture.example_labels()))
+            origin, destination = map(str, service.picture.example_labels())
+            _complete(describe(), origin, destination, service.picture.example_places())
         assert app.openapi_schema is not None  # noqa: S101 - `describe` keeps it there
         return app.openapi_schema
 
     app.openapi = described  # type: ignore[method-assign]
-    return Guard(app, hosts)
+    basemap = service.options.basemap
+    return Guard(app, hosts, images_from=None if basemap is None else basemap.origin)
 
 
 def _add_api(app: FastAPI, service: Service) -> None:
@@ -103,6 +112,17 @@ def _add_api(app: FastAPI, service: Service) -> None:
         """One route, sampled with the probabilities of the policy, for a single vehicle."""
         query = request.query_params
         return _fresh(service.sample(*_ends(query), _whole("seed", query.get("seed"), 0, schemas.LARGEST_SEED)))
+
+    @app.get(
+        "/v1/route",
+        response_model=schemas.DriveAnswer,
+        tags=["routes"],
+        openapi_extra={"parameters": [*schemas.PLACES, *schemas.DRIVING]},
+    )
+    def route(request: Request) -> Response:
+        """A route between two places (labels of zones, or longitude,latitude): one sampled route, for a vehicle."""
+        query = request.query_params
+        return _fresh(service.drive(drive_question(*_ends(query), query)))
 
     @app.post(
         "/v1/batch",
@@ -148,6 +168,23 @@ def _add_api(app: FastAPI, service: Service) -> None:
         return _fresh(orjson.dumps(found))
 
 
+def _add_osrm(app: FastAPI, service: Service) -> None:
+    """The address that clients of OSRM know; only for releases whose places have longitudes and latitudes."""
+
+    @app.get(
+        "/route/v1/driving/{coordinates}",  # noqa: FAST003 - read by hand, as it is described
+        response_model=schemas.DriveAnswer,
+        tags=["routes"],
+        openapi_extra={"parameters": [schemas.COORDINATES, *schemas.DRIVING]},
+    )
+    def as_osrm(request: Request) -> Response:
+        """The same in the form of OSRM: two places as longitude,latitude;longitude,latitude."""
+        places = request.path_params["coordinates"].split(";")
+        if len(places) != len(("origin", "destination")):
+            raise PolicyError("the coordinates are not two places like 13.38,52.51;13.42,52.53")
+        return _fresh(service.drive(drive_question(places[0], places[1], request.query_params)))
+
+
 def _add_page(app: FastAPI, service: Service) -> None:
     def page(request: Request, name: str, *, pinned: bool = False) -> Response:
         return service.tagged.document(request, service.files[name], pinned=pinned)
@@ -171,12 +208,14 @@ def _add_page(app: FastAPI, service: Service) -> None:
         return page(request, name)
 
 
-def _complete(description: dict[str, Any], origin: str, destination: str) -> None:
+def _complete(description: dict[str, Any], origin: str, destination: str, places: str | None) -> None:
     """Name a pair that this release has, so that examples can be tried, and the type of the network's answer."""
+    if places is not None:
+        description["paths"]["/route/v1/driving/{coordinates}"]["get"]["parameters"][0]["example"] = places
     good = description["paths"]["/v1/network"]["get"]["responses"]["200"]
     good["content"] = {GEOJSON: good["content"][JSON]}
     example = {"origin": origin, "destination": destination}
-    for path in ("/v1/routes", "/v1/sample"):
+    for path in ("/v1/routes", "/v1/sample", "/v1/route"):
         for parameter in description["paths"][path]["get"]["parameters"]:
             if parameter["name"] in example:
                 parameter["example"] = example[parameter["name"]]

@@ -42,11 +42,14 @@ def release_id(release: Release, *, more: Iterable[bytes] = ()) -> str:
     policy, network, demand = release.policy, release.network, release.demand
     digest = hashlib.sha256(metadata.version("privroute").encode())
     texts = [release.certificate.as_dict(), network.crs, network.node_labels, network.link_labels]
+    texts += [network.zone_labels, None if network.streets is None else network.streets.name]
     digest.update(orjson.dumps(texts, default=str))
     for array in (
         *(network.tail, network.head, network.zones, network.no_through, network.background_per_min),
         *(getattr(network.latency, field.name) for field in fields(network.latency)),
         *(network.coordinates, network.length_km),
+        *(() if network.streets is None else (network.streets.start, network.streets.points)),
+        *(() if network.areas is None else (network.areas.points, network.areas.ring_start, network.areas.area_start)),
         *(policy.pairs.origin, policy.pairs.destination, *policy.stored.arrays().values()),
         None if demand is None else demand.rate_per_min,
     ):

@@ -3,6 +3,7 @@
 geojson : links.geojson (lines with flows, zones as points), routes.geojson (a line for each route)
 csv : links.csv and routes.csv, UTF-8 with a byte-order mark, geometries as WKT; a label that a spreadsheet would read
     as a formula gets an apostrophe in front
+gpkg : release.gpkg, a GeoPackage with the layers links, zones and routes
 routes : routes.parquet, as in the folder of a small release: origin, destination, route, probability, link_ids
 gmns : node.csv, link.csv and config.csv, which `read_gmns` reads back, with link_performance.csv and
     route_assignment.csv, whose columns other GMNS tools use
@@ -22,17 +23,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privroute.errors import InputError
-from privroute.network.geojson import feature_collection
-from privroute.network.gmns import write_gmns
+from privroute.network.geojson import feature_collection, link_columns
+from privroute.network.gmns_writing import write_gmns
 from privroute.network.text_files import as_path, flush_to_disk, write_whole
 from privroute.progress import check_progress, tell
 from privroute.serve.answers import MOST_SHOWN_ROUTES
+from privroute.serve.geopackage import write_geopackage
 from privroute.serve.page_content import Picture
+from privroute.serve.route_lines import RouteLines
 
 if TYPE_CHECKING:
     import io
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from privroute.network.labels import Label
@@ -41,11 +44,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES", "ExportFormat", "export_release"]
 
-ExportFormat = Literal["geojson", "csv", "gmns", "routes"]
+ExportFormat = Literal["geojson", "gpkg", "csv", "gmns", "routes"]
 FILES: dict[str, tuple[str, ...]] = {
     "geojson": ("links.geojson", "routes.geojson"),
     "csv": ("links.csv", "routes.csv"),
     "gmns": ("node.csv", "link.csv", "config.csv", "link_performance.csv", "route_assignment.csv"),
+    "gpkg": ("release.gpkg",),
     "routes": ("routes.parquet",),
 }
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their wide forms
@@ -86,6 +90,9 @@ def export_release(
         _write_parquet(release, paths[0], most_routes, progress)
         return paths
     picture = Picture(release)
+    if kind == "gpkg":
+        _write_gpkg(picture, paths[0], most_routes, progress)
+        return paths
     with ExitStack() as stack:
         links, routes = (stack.enter_context(write_whole(path)) for path in paths[-2:])
         write = {"geojson": _write_geojson, "csv": _write_csv, "gmns": _write_gmns_tables}[kind]
@@ -115,7 +122,7 @@ class _Row(NamedTuple):
 def _rows(picture: Picture, most_routes: int, progress: Progress | None) -> Iterator[_Row]:
     """All routes, pair after pair, the most probable first."""
     release, times = picture.release, picture.times
-    policy, labels = release.policy, release.network.node_labels
+    policy, labels = release.policy, release.network.end_labels
     expected = None if release.demand is None else times.duration_s / _SECONDS_PER_MIN
     for at in range(0, len(policy.pairs), _PAIRS_AT_ONCE):
         block = np.arange(at, min(at + _PAIRS_AT_ONCE, len(policy.pairs)))
@@ -194,16 +201,17 @@ def _write_geojson(
     columns = {name: _finite(values) for name, values in picture.link_columns.items()}
     collection = feature_collection(network, points, columns, per_hour=True)
     links.write(orjson.dumps(collection).decode() + "\n")
-    places = points.tolist()
+    lines = RouteLines(network, points)
     extra = {"crs": collection["crs"]} if "crs" in collection else {}
     opening = orjson.dumps({"type": "FeatureCollection", **extra}).decode()[:-1]
     routes.write(f'{opening},"features":[')
     for position, row in enumerate(_rows(picture, most_routes, progress)):
         feature = {
             "type": "Feature",
-            "geometry": {"type": "LineString", "coordinates": [places[node] for node in row.nodes]},
+            "geometry": {"type": "LineString", "coordinates": lines.line(row.links)},
             "properties": {
                 **_numbers(row),
+                **_streets(lines, row),
                 "nodes": _joined([network.node_labels[node] for node in row.nodes]),
                 "links": _joined([network.link_labels[link] for link in row.links]),
             },
@@ -215,6 +223,25 @@ def _write_geojson(
 def _numbers(row: _Row) -> dict[str, Any]:
     found = {name: getattr(row, name) for name in _Row._fields[:-2]}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _streets(lines: RouteLines, row: _Row) -> dict[str, str]:
+    names = lines.names(row.links)
+    return {} if names is None else {"streets": _joined(list(names))}
+
+
+def _write_gpkg(picture: Picture, path: Path, most_routes: int, progress: Progress | None) -> None:
+    network = picture.release.network
+    if network.coordinates is None:
+        raise InputError("the network has no coordinates, so it cannot be written as a GeoPackage; choose csv or gmns")
+    lines = RouteLines(network, network.coordinates)
+    columns = {**link_columns(network, per_hour=True), **{n: _finite(v) for n, v in picture.link_columns.items()}}
+    routes = (
+        (lines.line(row.links), {name: getattr(row, name) for name in _Row._fields[:-2]} | _streets(lines, row))
+        for row in _rows(picture, most_routes, progress)
+    )
+    drawn = [lines.link_line(link) for link in range(network.links)]
+    write_geopackage(path, network, (drawn, {name: list(values) for name, values in columns.items()}), routes)
 
 
 def _write_csv(
@@ -234,10 +261,13 @@ def _write_csv(
         **({} if network.length_km is None else {"length_km": network.length_km.tolist()}),
         **{name: _finite(values) for name, values in picture.link_columns.items()},
     }
+    if network.streets is not None:
+        columns["name"] = [_safe(name) for name in network.streets.name]
+        columns["road_class"] = [_safe(name) for name in network.streets.road_class]
+        columns["osm_way_id"] = network.streets.osm_way_id.tolist()
     if network.coordinates is not None:
-        wkt = _wkt(network.coordinates.tolist())
-        ends = zip(network.tail.tolist(), network.head.tolist(), strict=True)
-        columns["geometry"] = [wkt([tail, head]) for tail, head in ends]
+        lines = RouteLines(network, network.coordinates)
+        columns["geometry"] = [_wkt(lines.link_line(link)) for link in range(network.links)]
     table = csv.writer(links)
     table.writerow(columns)
     table.writerows(zip(*columns.values(), strict=True))
@@ -264,7 +294,7 @@ def _write_gmns_tables(
     for link, label in enumerate(network.link_labels):
         ends = network.node_labels[network.tail[link]], network.node_labels[network.head[link]]
         table.writerow([label, *ends, volume[link], minutes[link], share[link]])
-    wkt = None if network.coordinates is None else _wkt(network.coordinates.tolist())
+    lines = None if network.coordinates is None else RouteLines(network, network.coordinates)
     table = csv.writer(routes)
     table.writerow(
         ["route_id", "o_zone_id", "d_zone_id", "path_id", "prob", "volume", "travel_time", "distance_km"]
@@ -275,13 +305,15 @@ def _write_gmns_tables(
             [position, row.origin, row.destination, row.route, row.probability, row.volume_per_h]
             + [row.free_flow_min if row.expected_min is None else row.expected_min, row.length_km]
             + [_joined([network.node_labels[node] for node in row.nodes])]
-            + [_joined([network.link_labels[link] for link in row.links]), wkt(row.nodes) if wkt else None]
+            + [
+                _joined([network.link_labels[link] for link in row.links]),
+                _wkt(lines.line(row.links)) if lines else None,
+            ]
         )
 
 
-def _wkt(points: list[list[float]]) -> Callable[[list[int]], str]:
-    texts = [f"{x!r} {y!r}" for x, y in points]
-    return lambda nodes: f"LINESTRING ({', '.join(texts[node] for node in nodes)})"
+def _wkt(points: list[list[float]]) -> str:
+    return f"LINESTRING ({', '.join(f'{x!r} {y!r}' for x, y in points)})"
 
 
 def _joined(labels: list[Label]) -> str:

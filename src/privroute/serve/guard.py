@@ -19,7 +19,6 @@ _POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS = [
-    (b"content-security-policy", _POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -31,11 +30,14 @@ class Guard:
 
     hosts : names under which the server answers, without port, or None for any; a page of a stranger whose name was
         made to point here is refused by it
+    images_from : the only other server from which the page may load images: that of a basemap
     """
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str] | None = None) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str] | None = None, *, images_from: str | None = None) -> None:
         self._app = app
         self._hosts = hosts
+        policy = _POLICY if images_from is None else _POLICY.replace("img-src 'self'", f"img-src 'self' {images_from}")
+        self._headers = [(b"content-security-policy", policy.encode()), *_HEADERS]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -45,7 +47,7 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *_HEADERS]
+                message["headers"] = [*message["headers"], *self._headers]
             await send(message)
 
         app = self._app if self._knows(scope) else _wrong_host

@@ -6,6 +6,7 @@ centred, projected onto their two main directions. It has no randomness, so a re
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from privroute.network.network import Network
 
-__all__ = ["drawing_points", "spread_by_hops"]
+__all__ = ["Projection", "drawing_points", "spread_by_hops"]
 
 SIDE = 1000.0  # the longer side of the drawing
 _MOST_PIVOTS = 50
@@ -30,12 +31,31 @@ def drawing_points(network: Network) -> NDArray[np.float64]:
     """
     if network.coordinates is None:
         points = spread_by_hops(network)
-    else:
-        points = network.coordinates.copy()
+        points = points - points.min(axis=0)
+        return np.asarray(points / max(float(points.max()), 1e-300) * SIDE)
+    return Projection.of(network, network.coordinates)(network.coordinates)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """From coordinates to the drawing: x' = scale[0] · (x - origin[0]), y' likewise."""
+
+    origin: tuple[float, float]
+    scale: tuple[float, float]
+
+    @classmethod
+    def of(cls, network: Network, coordinates: NDArray[np.float64]) -> Projection:
+        """Such that the longer side of the nodes' box is `SIDE`."""
+        wide = 1.0
         if network.has_longitude_latitude:
-            points[:, 0] *= np.cos(np.radians(points[:, 1].mean()))
-    points = points - points.min(axis=0)
-    return np.asarray(points / max(float(points.max()), 1e-300) * SIDE)
+            wide = float(np.cos(np.radians(coordinates[:, 1].mean())))
+        low, high = coordinates.min(axis=0), coordinates.max(axis=0)
+        longest = max(float((high[0] - low[0]) * wide), float(high[1] - low[1]), 1e-300)
+        return cls((float(low[0]), float(low[1])), (wide / longest * SIDE, SIDE / longest))
+
+    def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(points, 2) in the drawing."""
+        return np.asarray((points - self.origin) * self.scale)
 
 
 def spread_by_hops(network: Network) -> NDArray[np.float64]:

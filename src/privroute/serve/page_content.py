@@ -11,7 +11,7 @@ import numpy as np
 from privroute.release.explanation import explain
 from privroute.release.usefulness import useful_in_words
 from privroute.serve.answers import LinkTimes, exact_label
-from privroute.serve.layout import drawing_points
+from privroute.serve.layout import Projection, drawing_points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +70,7 @@ class Picture:
         coloured_by = "volume_over_capacity" if "volume_over_capacity" in columns else "pairs_using"
         return {
             "nodes": {
-                "label": [exact_label(label) for label in network.node_labels],
+                "label": [exact_label(label) for label in network.end_labels],
                 "x": _short(self.points[:, 0], 2),
                 "y": _short(self.points[:, 1], 2),
                 "zone": network.zones.tolist(),
@@ -93,6 +93,7 @@ class Picture:
                 "volume_per_h": _short(columns["volume_per_h"], 1) if "volume_per_h" in columns else None,
                 "value": _short(columns[coloured_by], 4),
             },
+            **self._map(),
             "coloured_by": coloured_by,
             "pairs": len(policy.pairs),
             "routes": min(policy.summary().paths, _LARGEST_EXACT),
@@ -105,13 +106,45 @@ class Picture:
             "quality": None if self.release.quality is None else self.release.quality.as_dict(),
         }
 
+    def _map(self) -> dict[str, Any]:
+        """How streets run and what they are called, and how longitudes and latitudes become places of the drawing."""
+        network = self.release.network
+        if network.coordinates is None or not network.has_longitude_latitude:
+            return {"streets": None, "projection": None}
+        projection = Projection.of(network, network.coordinates)
+        shown = {"origin": list(projection.origin), "scale": list(projection.scale)}
+        streets = network.streets
+        if streets is None:
+            return {"streets": None, "projection": shown}
+        points = projection(streets.points)
+        names = {name: number for number, name in enumerate(dict.fromkeys(streets.name))}
+        return {
+            "projection": shown,
+            "streets": {
+                "start": streets.start.tolist(),
+                "x": _short(points[:, 0], 2),
+                "y": _short(points[:, 1], 2),
+                "names": list(names),
+                "name": [names[name] for name in streets.name],
+                "hidden": np.flatnonzero(~streets.drawn).tolist(),
+            },
+        }
+
     def example_labels(self) -> list[Label]:
         """The ends of a pair whose trips are spread most: its likeliest route is the least likely."""
         policy = self.release.policy
         if not len(policy.pairs):
-            return list(policy.network.node_labels[:2])
+            return list(policy.network.end_labels[:2])
         pair = int(np.argmin(policy.likeliest()))
-        return [policy.network.node_labels[ends[pair]] for ends in (policy.pairs.origin, policy.pairs.destination)]
+        return [policy.network.end_labels[ends[pair]] for ends in (policy.pairs.origin, policy.pairs.destination)]
+
+    def example_places(self) -> str | None:
+        """Coordinates of that pair, as clients of OSRM write them; None where the release has no degrees."""
+        network = self.release.network
+        if network.coordinates is None or not network.has_longitude_latitude:
+            return None
+        nodes = [network.node(label) for label in self.example_labels()]
+        return ";".join("{:.6f},{:.6f}".format(*network.coordinates[node].tolist()) for node in nodes)
 
 
 def _trip_ends_per_h(demand: Demand, nodes: int) -> NDArray[np.float64]:

@@ -29,6 +29,9 @@ class PairIndex:
         labels = policy.network.node_labels
         self._node: dict[object, int] = {label: node for node, label in enumerate(labels)}
         self._node |= {str(label): node for node, label in enumerate(labels)}
+        zones = zip(policy.network.zones.tolist(), policy.network.zone_names, strict=True)
+        for zone, name in zones:  # whose labels come first where a node has the same
+            self._node[name] = self._node[str(name)] = zone
         self._nodes = len(labels)
         keys = policy.pairs.origin.astype(np.int64) * self._nodes + policy.pairs.destination
         # most releases have their pairs in order, and need no list of positions
@@ -39,12 +42,24 @@ class PairIndex:
     def pair(self, origin: Label, destination: Label) -> int:
         """Position of one pair, or an error that says which end is not known."""
         tail, head = self._node.get(origin, -1), self._node.get(destination, -1)
-        if tail >= 0 and head >= 0:
-            key = tail * self._nodes + head
-            at = int(self._keys.searchsorted(key))
-            if at < self._keys.size and self._keys[at] == key:
-                return at if self._order is None else int(self._order[at])
-        raise self._unknown(origin, destination)
+        found = self._find(tail, head) if tail >= 0 and head >= 0 else -1
+        if found < 0:
+            raise self._unknown(origin, destination)
+        return found
+
+    def at(self, origin: int, destination: int) -> int:
+        """Position of the pair of two nodes."""
+        found = self._find(origin, destination)
+        if found < 0:
+            raise PolicyError("the release has no routes between the zones of these places")
+        return found
+
+    def _find(self, tail: int, head: int) -> int:
+        key = tail * self._nodes + head
+        at = int(self._keys.searchsorted(key))
+        if at < self._keys.size and self._keys[at] == key:
+            return at if self._order is None else int(self._order[at])
+        return -1
 
     def pairs(self, ends: object) -> NDArray[np.int64]:
         """Positions of many pairs, each a list of two labels."""

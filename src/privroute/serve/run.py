@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privroute.release.release import Release
+    from privroute.serve.options import ServeOptions
 
 __all__ = ["run"]
 
@@ -29,17 +30,24 @@ _LISTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def run(
-    release: Release, *, host: str, port: int, open_browser: bool = False, started: Callable[[str], None] | None = None
+    release: Release,
+    *,
+    host: str,
+    port: int,
+    open_browser: bool = False,
+    started: Callable[[str], None] | None = None,
+    options: ServeOptions | None = None,
 ) -> None:
     """Serve a release until interrupted.
 
     host, port : where to listen; port 0 takes a free one
     open_browser : show the page in the user's browser
     started : called with the address as soon as connections are accepted
+    options : as in create_app
     """
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1])
-    app = create_app(release, hosts=_names(host, listening.getsockname()[0]))
+    app = create_app(release, hosts=_names(host, listening.getsockname()[0]), options=options)
     # what stands in memory now stays: the collector need not look at it, nor every few lists at those of a large batch
     gc.freeze()
     gc.set_threshold(_LISTS_BETWEEN_COLLECTIONS)

@@ -10,16 +10,21 @@ from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.pair_index import MOST_PAIRS
 
 __all__ = [
+    "COORDINATES",
+    "DRIVING",
     "ENDS",
     "LARGEST_LIMIT",
     "LARGEST_SEED",
     "LIMIT",
+    "MOST_ALTERNATIVES",
+    "PLACES",
     "RELEASE",
     "SEED",
     "Answer",
     "Batch",
     "BatchRequest",
     "CertificateAnswer",
+    "DriveAnswer",
     "FeatureCollection",
     "Health",
     "Problem",
@@ -64,6 +69,53 @@ class Answer(Routes):
     weight_name: Literal["marginal_duration", "duration"] = Field(
         description="`marginal_duration`: seconds that one more vehicle costs all vehicles, at the released demand."
     )
+
+
+class Waypoint(BaseModel):
+    """An end of a route."""
+
+    zone: Label = Field(description="Label of the zone in which the end lies.")
+    location: list[float] | None = Field(description="Longitude and latitude on the street; null without coordinates.")
+    distance: float | None = Field(description="Metres from the place that was asked for; null for a label.")
+    name: str = Field(description="Name of the street, if it has one.")
+
+
+class Leg(BaseModel):
+    """From origin to destination."""
+
+    duration: float | None
+    duration_free_flow: float | None
+    distance: float | None
+    weight: float | None
+    summary: str = Field(description="Names of the streets along which most is driven.")
+    steps: list[dict[str, Any]] = Field(
+        description="With `steps=true`: street by street, with name, geometry and manoeuvre; `part` is access (from "
+        "the place to the policy's route), route or egress."
+    )
+
+
+class DriveRoute(BaseModel):
+    """A route that a vehicle drives."""
+
+    probability: float | None = Field(description="Of the policy's route; null within one zone, where it has none.")
+    duration: float | None = Field(description="Seconds, access and egress included.")
+    duration_free_flow: float | None
+    distance: float | None = Field(description="Metres.")
+    weight: float | None
+    weight_name: str
+    geometry: dict[str, Any] | str | None = Field(description="A GeoJSON LineString, or an encoded polyline.")
+    legs: list[Leg]
+    links: list[Label] = Field(description="Links of the policy's route that are driven.")
+
+
+class DriveAnswer(BaseModel):
+    """Routes between two places."""
+
+    code: Literal["Ok"]
+    release: str
+    sampled: bool = Field(description="Whether the route was sampled by the policy's probabilities.")
+    waypoints: list[Waypoint]
+    routes: list[DriveRoute]
 
 
 class Batch(BaseModel):
@@ -133,10 +185,44 @@ ENDS = [
     _parameter("origin", "Label of the node where the trip starts.", required=True, type="string"),
     _parameter("destination", "Label of the node where it ends.", required=True, type="string"),
 ]
+SEED = _parameter("seed", "The same seed gives the same draw.", type="integer", minimum=0, maximum=LARGEST_SEED)
+PLACES = [
+    _parameter("origin", "Label of a zone, or longitude,latitude.", required=True, type="string"),
+    _parameter("destination", "Label of a zone, or longitude,latitude.", required=True, type="string"),
+]
+COORDINATES = {
+    **_parameter(
+        "coordinates", "longitude,latitude;longitude,latitude", required=True, type="string", pattern="^[^;/]+;[^;/]+$"
+    ),
+    "in": "path",
+}
+MOST_ALTERNATIVES = 20
+DRIVING = [
+    _parameter(
+        "geometries",
+        "How lines are written.",
+        type="string",
+        enum=["geojson", "polyline6"],
+        default="geojson",
+    ),
+    _parameter("steps", "Whether to list the streets one by one.", type="boolean", default=False),
+    _parameter(
+        "alternatives",
+        "List the most probable routes, up to this many besides the first, instead of sampling one.",
+        anyOf=[{"type": "integer", "minimum": 0, "maximum": MOST_ALTERNATIVES}, {"type": "boolean"}],
+    ),
+    _parameter(
+        "vehicle",
+        "Any text that names a vehicle: it keeps its route for the day. Used for a keyed hash and not stored.",
+        type="string",
+        minLength=1,
+        maxLength=200,
+    ),
+    SEED,
+]
 RELEASE = _parameter(
     "release", "The release that is meant; another one is refused, and the answer may be kept.", type="string"
 )
-SEED = _parameter("seed", "The same seed gives the same draw.", type="integer", minimum=0, maximum=LARGEST_SEED)
 LIMIT = _parameter(
     "limit",
     "List at most this many routes, the most probable ones.",

@@ -15,6 +15,8 @@ from privroute.network.geojson import feature_collection
 from privroute.release.explanation import explain
 from privroute.serve.answers import MOST_SHOWN_ROUTES, RouteTexts
 from privroute.serve.caching import JSON, Document, InTurn, Plain, Tagged, release_id
+from privroute.serve.driving import DriveQuestion, Driving
+from privroute.serve.options import ServeOptions
 from privroute.serve.page_content import Picture
 from privroute.serve.page_files import PAGE_FILES, page_text
 from privroute.serve.pair_index import PairIndex, whole
@@ -37,8 +39,9 @@ _PATIENCE_S = 30.0
 class Service:
     """A release, made ready to answer."""
 
-    def __init__(self, release: Release) -> None:
+    def __init__(self, release: Release, options: ServeOptions | None = None) -> None:
         self.release = release
+        self.options = options or ServeOptions()
         self.picture = Picture(release)
         self.index = PairIndex(release.policy)
         self.texts = RouteTexts(release, self.picture.times)
@@ -47,6 +50,8 @@ class Service:
         self.tagged = Tagged(self.id)
         weight = "duration" if release.demand is None else "marginal_duration"
         self.opening = f'{{"code":"Ok","release":"{self.id}","weight_name":"{weight}",'.encode()
+        self.weight_name = weight
+        self.driving = Driving(release, self.picture.times, self.index, self.options.vehicle_key)
         self._turns = asyncio.Semaphore(_BATCHES_AT_ONCE)
 
     def pinned(self, wanted: str | None) -> bool:
@@ -68,6 +73,11 @@ class Service:
         """The opening and the one object, whose brace the opening has already."""
         first, *rest = _small_enough(pieces)
         return b"".join((self.opening, first[1:], *rest))
+
+    def drive(self, question: DriveQuestion) -> bytes:
+        """A route between two places, or several."""
+        found = {"code": "Ok", "release": self.id, **self.driving.answer(question, self.weight_name)}
+        return orjson.dumps(found)
 
     def batch_in_turn(self, body: bytes) -> Response:
         """The answer to a batch, made when it is its turn."""
@@ -98,7 +108,9 @@ class Service:
     @lru_cache(maxsize=1)  # noqa: B019
     def drawing(self) -> Document:
         """What the page draws."""
-        return Document(orjson.dumps({"release": self.id, **self.picture.as_dict()}), JSON)
+        basemap = self.options.basemap
+        shown = None if basemap is None else {"tiles": basemap.tiles, "credit": basemap.credit}
+        return Document(orjson.dumps({"release": self.id, "basemap": shown, **self.picture.as_dict()}), JSON)
 
     @lru_cache(maxsize=1)  # noqa: B019
     def certificate(self) -> Document:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 
 from privroute.errors import InputError, named
 from privroute.network.checks import show
+from privroute.network.gmns import KM_PER_UNIT, KPH_PER_UNIT
 from privroute.network.network import LatencyKind
 from privroute.network.pairs import OnUnreachable
 from privroute.network.tntp import TimeUnit
@@ -40,7 +41,8 @@ TOTAL_SHARE = 0.02
 """Of rho, spent on measuring the total where users are bounded and that is asked for."""
 
 SECTIONS = {
-    "network": "Road network: a TNTP net file, a GMNS folder, or sioux-falls (built in).",
+    "network": "Road network: a file of OpenStreetMap, OSMnx or TNTP, a GMNS folder, or sioux-falls (built in).",
+    "zones": "Zones between which trips are counted. Without this section: those of the network.",
     "calendar": "Days and hours. Public: never taken from the days found in the data.",
     "unit": "Privacy unit: what is protected.",
     "data": "Relation of the data to the traffic.",
@@ -245,13 +247,14 @@ KEYS: dict[str, Key] = {
             "network",
             "source",
             PATH,
-            "TNTP net file, GMNS folder, or sioux-falls (built in).",
+            "OpenStreetMap extract, OSMnx graph (.graphml, .gpkg), GMNS folder, TNTP net file, or sioux-falls "
+            "(built in).",
             ("network", "source"),
             flag="--network",
             example="city_net.tntp",
             required="Required.",
         ),
-        Key("network", "nodes", PATH, "TNTP file of node coordinates, for maps."),
+        Key("network", "nodes", PATH, "TNTP file of node coordinates, for maps and trips with coordinates."),
         Key(
             "network",
             "latency",
@@ -264,10 +267,45 @@ KEYS: dict[str, Key] = {
         ),
         Key(
             "network",
+            "length_unit",
+            _choice(*KM_PER_UNIT),
+            "Unit of lengths in a GMNS folder or TNTP file. Default: as in config.csv, km without one.",
+        ),
+        Key(
+            "network",
+            "speed_unit",
+            _choice(*KPH_PER_UNIT),
+            "Unit of speeds in a GMNS folder. Default: as in config.csv, kph without one.",
+        ),
+        Key(
+            "network",
             "on_unreachable",
             _choice(*get_args(OnUnreachable)),
             "Raise an error for pairs of zones that no path connects, or drop them.",
             default="error",
+        ),
+        Key(
+            "zones",
+            "source",
+            PATH,
+            "Polygons of zones (.geojson, .gpkg, .shp), or a list of nodes or places (.csv).",
+            ("zones",),
+            flag="--zones",
+        ),
+        Key(
+            "zones",
+            "id",
+            TEXT,
+            "Column of the zones' ids, by which trips name zones. Default: zone_id, zone or id, else 1, 2, 3, ...",
+            ("zone_id",),
+            flag="--zone-id",
+        ),
+        Key("zones", "grid_km", NUMBER, "Instead of a file: cells of a square grid, this wide."),
+        Key(
+            "zones",
+            "connectors",
+            WHOLE,
+            "Number of nodes over which the traffic of a zone enters the network. Default: 4.",
         ),
         Key("calendar", "from", DATE, "First day.", example=dt.date(2026, 3, 2), required=_UNLESS_DAYS),
         Key("calendar", "to", DATE, "Last day, included.", example=dt.date(2026, 4, 30), required=_UNLESS_DAYS),
@@ -342,6 +380,13 @@ KEYS: dict[str, Key] = {
         ),
         Key(
             "data",
+            "expect_trips",
+            WHOLE,
+            "Stop before the charge if fewer trips are counted. That there is a release then reveals that there were "
+            "as many.",
+        ),
+        Key(
+            "data",
             "total_vehicles_per_hour",
             NUMBER,
             "Public total of vehicles on the road, to which the demand of bounded users is scaled.",
@@ -395,7 +440,7 @@ KEYS: dict[str, Key] = {
             "trips",
             "origin",
             COLUMNS,
-            "Column of the origin zone, or two columns, longitude and latitude, to use the nearest zone.",
+            "Column of the origin zone, or two columns, longitude and latitude, to use the zone of the place.",
             flag="--origin-column",
             default="origin",
         ),
@@ -416,8 +461,8 @@ KEYS: dict[str, Key] = {
             "trips",
             "max_zone_distance_km",
             NUMBER,
-            "Drop trips whose coordinates are farther than this from every zone.",
-            default=1.0,
+            "Drop trips whose coordinates are in no zone and farther than this from every zone. Default: 0 for "
+            "polygons, the width of a grid's cells, 1 for zones without areas.",
         ),
     )
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import FormatError, GuaranteeError, InputError, arg, named
+from privroute.network.network_files import NETWORK_FILES
 from privroute.network.text_files import as_path
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import as_contribution
@@ -50,6 +51,7 @@ _TOML_ADVICE = {  # by what the parser says
     "Invalid statement": "write key = value, or begin comments with #",
     "backslash": r"write paths with / or \\, or in single quotes",
 }
+_ZONE_FIELDS = {"source": "zones", "id": "zone_id"}  # of Source, by key
 _NEEDED = {  # by mechanism: what it cannot do without, and why
     "alpha": "the weight of its regulariser: more of it means less noise and routes that are spread more. Try values "
     "on public data with privroute plan, and fix one before reading trips",
@@ -167,9 +169,11 @@ class Settings:
     def source(self) -> Source:
         """Where the network and the public demand come from."""
         if "network.source" not in self.values:
-            raise InputError(f"{named('network')} is missing: a TNTP net file, a GMNS folder, or {BUILT_IN} (built in)")
-        values = self._section("network")
-        return Source(values.pop("source"), **values, public_demand=self.values.get("mechanism.public_demand"))
+            raise InputError(f"{named('network')} is missing: {NETWORK_FILES}, or {BUILT_IN} (built in)")
+        values, zones = self._section("network"), self._section("zones")
+        named_zones = {_ZONE_FIELDS.get(name, name): value for name, value in zones.items()}
+        demand = self.values.get("mechanism.public_demand")
+        return Source(values.pop("source"), **values, **named_zones, public_demand=demand)
 
     def check_mechanism(self, *, prior: bool = False) -> None:
         """Refuse options of another mechanism, and the lack of those that this one needs.

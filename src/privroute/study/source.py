@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import InputError, arg, named
-from privroute.network.gmns import read_gmns
+from privroute.network.network_files import NETWORK_FILES, read_network
 from privroute.network.od_matrix import read_od_csv, read_omx
 from privroute.network.pairs import Pairs
+from privroute.network.read_notes import ReadNotes
 from privroute.network.sioux_falls import sioux_falls
-from privroute.network.tntp import read_tntp, read_tntp_trips
+from privroute.network.tntp import read_tntp_trips
+from privroute.network.zone_files import with_grid, with_zones
 
 if TYPE_CHECKING:
     from privroute.network.demand import Demand
@@ -31,10 +34,14 @@ _PERIOD_MIN = 60.0
 class Source:
     """How a study's network is read again; optional for a network that was created in memory.
 
-    network : path of a TNTP net file or a GMNS folder, or sioux-falls (built in)
-    nodes, time_unit : of TNTP files only; latency, factor : as in read_tntp. None: the default of the reader
+    network : path of an OpenStreetMap extract, an OSMnx graph, a GMNS folder or a TNTP net file, or sioux-falls
+    nodes, time_unit : of TNTP files only; length_unit, speed_unit, latency, factor : as in read_network. None: the
+        default of the reader
     on_unreachable : what to do with pairs of zones that no path joins
     public_demand : path of the demand that the mechanism sgd needs
+    zones, zone_id : path of polygons or a list of zones, and the column of their ids
+    grid_km : instead of `zones`: the cells of a square grid
+    connectors : number of nodes over which a zone's traffic enters the network
     """
 
     network: str
@@ -44,37 +51,66 @@ class Source:
     time_unit: TimeUnit | None = None
     on_unreachable: OnUnreachable = "error"
     public_demand: str | None = None
+    length_unit: str | None = None
+    speed_unit: str | None = None
+    zones: str | None = None
+    zone_id: str | None = None
+    grid_km: float | None = None
+    connectors: int | None = None
 
     @property
     def name(self) -> str:
         """For certificates: what the network is called, without the folders above it."""
         return Path(self.network).name or self.network
 
-    def read(self) -> tuple[Network, Demand | None]:
-        """The network, and its demand where it is the built-in one."""
-        path = Path(self.network)
-        kind = "built in" if self.network == BUILT_IN else "a GMNS folder" if path.is_dir() else "TNTP"
-        if kind != "TNTP":
-            for name in ("nodes", "time_unit"):
-                if getattr(self, name) is not None:
-                    raise InputError(f"{named(name)} is only valid for TNTP files, but {path} is {kind}; omit it")
-        elif not path.exists():
-            raise InputError(
-                f"{path}: there is no such file; {named('network')} takes a TNTP net file, a GMNS folder, or {BUILT_IN}"
+    def read(
+        self, notes: ReadNotes | None = None, *, keep_islands: bool = False, service: bool = False
+    ) -> tuple[Network, Demand | None]:
+        """The network, and its demand where it is the built-in one; arguments as in read_network."""
+        counted = notes if notes is not None else ReadNotes()
+        if self.zones is not None and self.grid_km is not None:
+            raise InputError(f"{named('zones')} and {named('grid_km')} exclude each other; pass one")
+        for name, needed in (("zone_id", ("zones",)), ("connectors", ("zones", "grid_km"))):
+            if getattr(self, name) is not None and all(getattr(self, other) is None for other in needed):
+                raise InputError(f"{named(name)} needs {' or '.join(named(other) for other in needed)}; omit it")
+        network, demand = self._roads(counted, keep_islands=keep_islands, service=service)
+        if self.zones is not None:
+            zoned = with_zones(network, self.zones, zone_id=self.zone_id, connectors=self.connectors, notes=counted)
+            return zoned, None
+        if self.grid_km is not None:
+            return with_grid(network, self.grid_km, connectors=self.connectors, notes=counted), None
+        return network, demand
+
+    def _roads(self, notes: ReadNotes, *, keep_islands: bool, service: bool) -> tuple[Network, Demand | None]:
+        if self.network != BUILT_IN:
+            if not os.path.exists(self.network):  # noqa: PTH110 - Path.exists raises where a name is too long
+                raise InputError(
+                    f"{self.network}: there is no such file; {named('network')} takes {NETWORK_FILES}, or {BUILT_IN}"
+                )
+            network = read_network(
+                self.network,
+                latency=self.latency,
+                factor=self.factor,
+                nodes=self.nodes,
+                time_unit=self.time_unit,
+                length_unit=self.length_unit,
+                speed_unit=self.speed_unit,
+                keep_islands=keep_islands,
+                service=service,
+                notes=notes,
             )
-        latency = self.latency or ("affine" if kind == "built in" else "bpr")
+            return network, None
+        for name in ("nodes", "time_unit", "length_unit", "speed_unit"):
+            if getattr(self, name) is not None:
+                kinds = "TNTP files" if name in ("nodes", "time_unit") else "files"
+                raise InputError(f"{named(name)} is only valid for {kinds}, but {BUILT_IN} is built in; omit it")
+        latency = self.latency or "affine"
         if self.factor is not None and latency != "affine":
             raise InputError(
                 f"{named('factor')} is only valid with {arg('latency', 'affine')}; omit it, or choose that"
             )
-        factor = 2.0 if self.factor is None else self.factor
-        if kind == "built in":
-            scenario = sioux_falls(latency=latency, factor=factor)
-            return scenario.network, scenario.demand
-        if kind == "TNTP":
-            unit = self.time_unit or "min"
-            return read_tntp(path, latency=latency, factor=factor, nodes=self.nodes, time_unit=unit), None
-        return read_gmns(path, latency=self.latency, factor=factor), None
+        scenario = sioux_falls(latency=latency, factor=2.0 if self.factor is None else self.factor)
+        return scenario.network, scenario.demand
 
     def pairs(self, network: Network) -> Pairs:
         """Every pair of zones that paths join."""

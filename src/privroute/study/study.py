@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
     from privroute.study.guarantee import Unit
 
-__all__ = ["Study"]
+__all__ = ["Study", "check_expected"]
+
+_MOST_EXPECTED = 10**12
+
+_ZONE_KEYS = {"source": "zones", "id": "zone_id", "grid_km": "grid_km", "connectors": "connectors"}  # key -> Source
 
 _SMALLEST_SHARE = 1e-4
 
@@ -45,6 +49,8 @@ class Study:
     trips : columns and formats of the trip files
     quality_share : of rho, spent on measuring how useful the release is; 0 measures nothing
     total_share : of rho, spent on measuring the total where bounds on users have max_for_total
+    expect_trips : public; `learn` stops before the charge if fewer trips were counted, which reveals that they are
+        fewer (docs/limits.md)
 
     Validated once, on construction: paths connect all pairs, and guarantee, bounds and mechanism are consistent.
     Histories and ledgers contain its frame, certificates and plans the study itself.
@@ -58,9 +64,12 @@ class Study:
     trips: TripFormat = field(default_factory=TripFormat)
     quality_share: float = QUALITY_SHARE
     total_share: float = TOTAL_SHARE
+    expect_trips: int | None = None
 
     def __post_init__(self) -> None:
         check_type(self.network, Network, "network", DemandError)
+        if self.expect_trips is not None:
+            check_expected(self.expect_trips)
         check_type(self.frame, Frame, "frame", DemandError)
         chosen = (
             default_mechanism(len(self.pairs), self.frame.contribution) if self.mechanism is None else self.mechanism
@@ -134,7 +143,7 @@ class Study:
         frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept, total)
         mechanism = settings.chosen_mechanism(source.demand(network)) if promised else Unprotected()
         shares = settings.get("quality.share"), settings.get("unit.total_share")
-        return cls(network, frame, guarantee, mechanism, source, trips, *shares)  # type: ignore[arg-type]  # None: the rule chooses
+        return cls(network, frame, guarantee, mechanism, source, trips, *shares, settings.get("data.expect_trips"))  # type: ignore[arg-type]  # None: the rule chooses
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a commented study file from which `load` makes this study again.
@@ -165,8 +174,10 @@ class Study:
             )
         kept, source = self.frame.contribution, self.source
         network = {item.name: getattr(source, item.name) for item in fields(source)}
+        zones = {key: network.pop(name) for key, name in _ZONE_KEYS.items()}
         groups: dict[str, dict[str, Any]] = {
             "network": {"source": network.pop("network"), **network, "public_demand": None},
+            "zones": zones,
             "calendar": _calendar(self.calendar),
             "unit": {
                 "protect": self.unit,
@@ -174,7 +185,11 @@ class Study:
                 **({} if kept is None or kept.max_for_total is None else {"max_for_total": kept.max_for_total}),
                 "total_share": None if self.total_share == TOTAL_SHARE else self.total_share,
             },
-            "data": {"expansion": self.frame.expansion, "total_vehicles_per_hour": self.frame.total_per_h},
+            "data": {
+                "expansion": self.frame.expansion,
+                "expect_trips": self.expect_trips,
+                "total_vehicles_per_hour": self.frame.total_per_h,
+            },
             "quality": {"share": None if self.quality_share == QUALITY_SHARE else self.quality_share},
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta} if self.guarantee else {},
             "mechanism": {"name": self.mechanism.name, **options, "public_demand": source.public_demand},
@@ -208,11 +223,19 @@ class Study:
             if self.guarantee is None
             else {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "mechanism": {"name": self.mechanism.name, "options": public_options(self.mechanism)},
+            **({} if self.expect_trips is None else {"expect_trips": self.expect_trips}),
         }
 
     def __repr__(self) -> str:
         promised = "no guarantee" if self.guarantee is None else f"{self.guarantee}"
         return f"Study({self.network}, {self.frame}, {promised}, mechanism {self.mechanism.name})"
+
+
+def check_expected(trips: object) -> int:
+    """Return the number of trips that are expected at least, if it is one."""
+    if isinstance(trips, int) and not isinstance(trips, bool) and 0 < trips <= _MOST_EXPECTED:
+        return trips
+    raise InputError(f"{named('expect_trips')} is {show(trips)}; pass a whole number from 1 to {_MOST_EXPECTED:,}")
 
 
 def _check_share(name: str, share: object, *, least: float) -> None:

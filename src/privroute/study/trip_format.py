@@ -19,9 +19,10 @@ class TripFormat:
     """Public: names of columns and formats, never what is in them.
 
     departure, user : columns of the departure time and of the user's id
-    origin, destination : a column of the zone's label, or the columns of (longitude, latitude): the nearest zone
+    origin, destination : a column of the zone's label, or the columns of (longitude, latitude)
     time_format : of texts, in the letters of strptime; epoch_unit : of numbers, counted from 1970 in UTC
-    max_zone_distance_km : coordinates farther than this from every zone belong to no zone
+    max_zone_distance_km : coordinates that are in no zone and farther than this from every zone belong to no zone;
+        None: 0 for polygons, the width of a grid's cells, 1 km for zones without areas
     """
 
     departure: str = "departure"
@@ -30,7 +31,7 @@ class TripFormat:
     user: str = "user"
     time_format: str | None = None
     epoch_unit: EpochUnit | None = None
-    max_zone_distance_km: float = 1.0
+    max_zone_distance_km: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("departure", "user"):
@@ -40,14 +41,15 @@ class TripFormat:
             two = isinstance(given, tuple | list) and len(given) == len(("longitude", "latitude"))
             column = tuple(_column(part, name) for part in given) if two else _column(given, name)
             object.__setattr__(self, name, column)
-        distance = real_number(
-            self.max_zone_distance_km,
-            "max_zone_distance_km",
-            HistoryError,
-            lambda number: number > 0,
-            "pass kilometres beyond which no zone is near",
-        )
-        object.__setattr__(self, "max_zone_distance_km", distance)
+        if self.max_zone_distance_km is not None:
+            distance = real_number(
+                self.max_zone_distance_km,
+                "max_zone_distance_km",
+                HistoryError,
+                lambda number: number > 0,
+                "pass kilometres beyond which no zone is near",
+            )
+            object.__setattr__(self, "max_zone_distance_km", distance)
 
     def roles(self, *, with_user: bool) -> dict[str, str]:
         """{role: column}: departure, origin or origin_lon and origin_lat, destination likewise, user_id."""

@@ -3,6 +3,8 @@
 (() => {
   const { element, words } = privroute;
   const by = (id) => document.getElementById(id);
+  const PLACE = /^-?\d{1,3}(\.\d+)?,-?\d{1,3}(\.\d+)?$/;
+  const isPlace = (text) => PLACE.test(text ?? "");
 
   class Service {
     async drawing() {
@@ -15,13 +17,18 @@
       const answer = await fetch(`v1/${what}?${query}`);
       const found = await answer.json();
       if (!answer.ok) throw new Error(found.message);
+      this.answered = found;
       return found.routes;
     }
-    routes(origin, destination) {
-      return this._ask("routes", origin, destination, { release: this.release });
+    // Between zones all routes of the policy; between places those with the ways to and from them.
+    async routes(origin, destination) {
+      if (!isPlace(origin) && !isPlace(destination)) return this._ask("routes", origin, destination, { release: this.release });
+      const found = await this._ask("route", origin, destination, { alternatives: 19, steps: true });
+      found.named = this.answered.waypoints.map(({ name, zone }) => name || `Zone ${zone}`);
+      return Object.assign(found.map((route) => ({ ...route, probability: route.probability ?? 1, nodes: [], steps: route.legs[0].steps })), { named: found.named });
     }
     async sample(origin, destination, routes) {
-      const [drawn] = await this._ask("sample", origin, destination, {});
+      const [drawn] = await this._ask(isPlace(origin) || isPlace(destination) ? "route" : "sample", origin, destination, {});
       return routes.findIndex((route) => String(route.links) === String(drawn.links));
     }
   }
@@ -36,7 +43,7 @@
       const kinds = { u2: Uint16Array, u4: Uint32Array, f8: Float64Array, u1: Uint8Array };
       this.table = {};
       for (const { name, kind, at, count } of this.found.embedded) this.table[name] = new kinds[kind](bytes, at, count);
-      this.node = new Map(this.found.nodes.label.map((label, i) => [String(label), i]));
+      this.node = new Map(this.found.nodes.zone.map((zone) => [String(this.found.nodes.label[zone]), zone]));
       this.pair = new Map();
       this.table.origin.forEach((origin, i) => this.pair.set(origin * this.found.nodes.label.length + this.table.destination[i], i));
       this.routeStart = this._starts(this.table.routes_of_pair);
@@ -77,7 +84,9 @@
     const drawing = await source.drawing();
     const open = privroute.tabs();
     const sheet = by("routes");
-    const node = new Map(drawing.nodes.label.map((label, i) => [String(label), i]));
+    const node = new Map(drawing.nodes.zone.map((zone) => [String(drawing.nodes.label[zone]), zone]));
+    const projection = drawing.projection ? new privroute.Projection(drawing.projection) : null;
+    const placeNames = new Map(); // what places were called when they were chosen
     const linkOf = new Map(drawing.links.label.map((label, i) => [String(label), i]));
     const chosen = { origin: null, destination: null };
     let shown = null, tally = [];
@@ -86,8 +95,27 @@
 
     const map = new privroute.NetworkMap(by("map"), drawing, {
       choose: (zone) => pick(String(drawing.nodes.label[zone])),
+      place: projection ? (at) => pick(placeAt(at)) : null,
       describe: ({ zone, link }) => (zone === undefined ? describeLink(link) : describeZone(zone)),
     });
+
+    // A place as the service takes it; a file without a service knows zones only, so it takes the nearest.
+    const placeAt = (at, name = "") => {
+      if (source instanceof Embedded) {
+        const { zone, x, y, label } = drawing.nodes;
+        const far = (node) => Math.hypot(x[node] - at[0], y[node] - at[1]);
+        return String(label[zone.reduce((best, each) => (far(each) < far(best) ? each : best))]);
+      }
+      const text = projection.degrees(at).map((value) => value.toFixed(6)).join(",");
+      if (name) placeNames.set(text, name);
+      return text;
+    };
+    const endOf = (text) => {
+      if (!text) return null;
+      if (node.has(text)) return node.get(text);
+      if (!isPlace(text) || !projection) return null;
+      return { at: projection.place(text.split(",").map(Number)), name: placeNames.get(text) ?? "Place" };
+    };
 
     const describeZone = (zone) => {
       const i = drawing.nodes.zone.indexOf(zone);
@@ -96,7 +124,7 @@
     };
     const describeLink = (i) => {
       const { links, nodes } = drawing;
-      const lines = [`${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`];
+      const lines = [map.shapes.name(i) || `${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`];
       if (links.volume_per_h) lines.push(`${words.count(links.volume_per_h[i])} of ${words.count(links.capacity_per_h[i])} vehicles per hour (${links.value[i] === null ? "–" : links.value[i].toFixed(2)})`);
       else lines.push(`used by ${words.several(links.value[i], "pair")}`);
       lines.push(`${words.minutes(links.duration[i])}${links.volume_per_h ? `, ${words.minutes(links.duration_free_flow[i])} on empty roads` : ""}`);
@@ -104,11 +132,19 @@
     };
 
     const labels = drawing.nodes.zone.map((zone) => String(drawing.nodes.label[zone]));
+    const known = new Set(labels);
+    const streets = drawing.streets && projection ? drawing.streets.names.filter((name) => name && !known.has(name)).sort() : [];
+    const resolved = (text) => {
+      if (!text || known.has(text) || isPlace(text)) return text;
+      const middle = map.shapes.middle(text);
+      return middle ? placeAt(middle, text) : null;
+    };
     const fields = Object.fromEntries(["origin", "destination"].map((which) =>
       [which, new privroute.ZoneField(by(which), by(`${which}-list`), labels, (label) => {
-        choose({ ...chosen, [which]: label });
+        choose({ ...chosen, [which]: resolved(label) });
         if (label && which === "origin" && !chosen.destination) by("destination").focus();
-      })]));
+      }, streets)]));
+    const shownAs = (text) => placeNames.get(text) ?? text;
 
     // A click fills what is missing; when both ends are there, it begins anew.
     const pick = (label) => {
@@ -118,16 +154,16 @@
 
     const choose = async ({ origin, destination }, closer = true) => {
       Object.assign(chosen, { origin, destination });
-      fields.origin.set(origin);
-      fields.destination.set(destination);
+      fields.origin.set(shownAs(origin));
+      fields.destination.set(shownAs(destination));
       shown = null;
       tally = [];
-      const ends = { origin: node.get(origin) ?? null, destination: node.get(destination) ?? null };
+      const ends = { origin: endOf(origin), destination: endOf(destination) };
       history.replaceState(null, "", origin && destination ? `#${new URLSearchParams({ origin, destination })}` : location.pathname + location.search);
       map.show([], ends);
       if (!origin || !destination) {
         privroute.showStart(sheet, drawing, (from, to) => choose({ origin: from, destination: to }));
-        if (origin) say(`Origin ${origin}. Select a destination.`);
+        if (origin) say(`Origin ${shownAs(origin)}. Select a destination.`);
         return;
       }
       open("routes");
@@ -136,11 +172,20 @@
         const routes = await source.routes(origin, destination);
         if (chosen.origin !== origin || chosen.destination !== destination) return;
         shown = { origin, destination, routes };
-        const drawn = routes.map((route) => ({ ...route, links: route.links.map((label) => linkOf.get(String(label))) }));
+        if (routes.named) {
+          [origin, destination].forEach((text, i) => isPlace(text) && !placeNames.has(text) && placeNames.set(text, routes.named[i]));
+          fields.origin.set(shownAs(origin));
+          fields.destination.set(shownAs(destination));
+          Object.assign(ends, { origin: endOf(origin), destination: endOf(destination) });
+        }
+        const drawn = routes.map((route) => ({
+          ...route, links: route.links.map((label) => linkOf.get(String(label))), legs: legsOf(route.steps ?? []),
+        }));
+        drawn.forEach((route, i) => (routes[i].streets = map.shapes.names(route.links)));
         map.show(drawn, ends);
-        map.reveal(drawn.flatMap((route) => route.links), closer);
-        privroute.showRoutes(sheet, drawing, shown, { press, look, sample });
-        say(`${words.several(routes.length, "route")} from ${origin} to ${destination}: ${routes.map((route, i) =>
+        if (drawn.some((route) => route.links.length)) map.reveal(drawn.flatMap((route) => route.links), closer);
+        privroute.showRoutes(sheet, drawing, { ...shown, origin: shownAs(origin), destination: shownAs(destination) }, { press, look, sample });
+        say(`${words.several(routes.length, "route")} from ${shownAs(origin)} to ${shownAs(destination)}: ${routes.map((route, i) =>
           `${privroute.percentages(routes.map((each) => each.probability))[i]} %, ${words.minutes(route.duration)}`).join("; ")}.`);
       } catch (problem) {
         if (chosen.origin !== origin || chosen.destination !== destination) return;
@@ -148,6 +193,11 @@
         say(problem.message);
       }
     };
+
+    // Lines of the ways from and to places, in units of the drawing.
+    const legsOf = (steps) => steps
+      .filter(({ part, geometry }) => part !== "route" && geometry)
+      .map(({ geometry }) => geometry.coordinates.map((point) => projection.place(point)));
 
     let pressed = null;
     const mark = (i) => {
@@ -168,7 +218,11 @@
         say(problem.message);
         return -1;
       });
-      if (!shown || shown.routes !== routes || i < 0) return;
+      if (!shown || shown.routes !== routes) return;
+      if (i < 0) {
+        by("drawn-count").textContent = by("drawn-count").textContent || "Sampled: a route that is not listed.";
+        return;
+      }
       tally.push(i);
       mark(i);
       const choice = sheet.querySelectorAll(".choice")[i];
@@ -194,7 +248,10 @@
     privroute.showLinks(by("links"), drawing);
     privroute.showLegend(by("legend"), drawing);
     const named = new URLSearchParams(location.hash.slice(1));
-    const ofHash = (which) => (labels.includes(named.get(which)) ? named.get(which) : null);
+    const ofHash = (which) => {
+      const text = named.get(which);
+      return known.has(text) || (projection && isPlace(text) && !(source instanceof Embedded)) ? text : null;
+    };
     await choose({ origin: ofHash("origin"), destination: ofHash("destination") });
     document.documentElement.dataset.ready = "true";
   };

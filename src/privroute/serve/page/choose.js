@@ -1,14 +1,16 @@
 "use strict";
-// A text field with a list of zones (the combobox pattern of ARIA 1.2): type, arrow keys, Enter, Escape.
+// A text field with a list of zones and streets (the combobox pattern of ARIA 1.2): type, arrow keys, Enter, Escape.
 window.privroute = window.privroute || {};
 
 privroute.ZoneField = class {
   static MOST_SHOWN = 60;
 
-  constructor(input, list, labels, onChoose) {
+  // streets : names that are found, too, behind the labels of zones
+  constructor(input, list, labels, onChoose, streets = []) {
     this.input = input;
     this.list = list;
-    this.labels = labels;
+    this.labels = labels.concat(streets);
+    this.zones = labels.length;
     this.onChoose = onChoose;
     this.active = -1;
     this.value = null;
@@ -34,18 +36,24 @@ privroute.ZoneField = class {
     const begins = this.labels.filter((label) => label.toLowerCase().startsWith(typed));
     const holds = typed ? this.labels.filter((label) => label.toLowerCase().indexOf(typed) > 0) : [];
     const shown = [...begins, ...holds].slice(0, privroute.ZoneField.MOST_SHOWN);
+    const streets = new Set(this.labels.slice(this.zones));
     this.list.replaceChildren(...shown.map((label, i) => {
       const option = document.createElement("li");
       option.id = `${this.list.id}-${i}`;
       option.setAttribute("role", "option");
       option.dataset.label = label;
       option.textContent = label;
+      if (streets.has(label)) {
+        const kind = document.createElement("small");
+        kind.textContent = "street";
+        option.append(kind);
+      }
       return option;
     }));
     if (!shown.length) {
       const none = document.createElement("li");
       none.className = "none";
-      none.textContent = "No matching zone";
+      none.textContent = streets.size ? "No matching zone or street" : "No matching zone";
       this.list.append(none);
     }
     this.list.hidden = false;

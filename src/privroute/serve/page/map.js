@@ -10,6 +10,7 @@ privroute.NetworkMap = class extends privroute.MapView {
     this.place = place;
     this.nodes = drawing.nodes;
     this.links = drawing.links;
+    this.shapes = new privroute.Shapes(drawing);
     this.listeners = listeners;
     this.below = place.querySelector("#network");
     this.above = place.querySelector("#overlay");
@@ -26,6 +27,8 @@ privroute.NetworkMap = class extends privroute.MapView {
     this._readColours();
     this._listen();
     new ResizeObserver(() => this._resize()).observe(place);
+    if (drawing.basemap && drawing.projection)
+      this.basemap = new privroute.Basemap(drawing.basemap, new privroute.Projection(drawing.projection), () => this._draw());
     this._resize();
     this.fit();
   }
@@ -86,7 +89,11 @@ privroute.NetworkMap = class extends privroute.MapView {
   _drawBelow() {
     const pen = this.below.getContext("2d");
     pen.clearRect(0, 0, this.width, this.height);
-    pen.lineCap = "round";
+    pen.lineCap = pen.lineJoin = "round";
+    if (this.basemap) {
+      const dark = document.documentElement.dataset.theme === "dark";
+      this.basemap.draw(pen, { at: (point) => this.at(point), back: (point) => this.back(point), width: this.width, height: this.height, faded: dark });
+    }
     const faded = this.routes.length > 0;
     const width = faded ? Math.min(this.stroke, 2.6) : this.stroke;
     for (const connectors of [true, false]) {
@@ -94,12 +101,11 @@ privroute.NetworkMap = class extends privroute.MapView {
         pen.beginPath();
         for (let i = 0; i < this.classes.length; i++) {
           if (this.classes[i] !== of || this.connector.has(i) !== connectors) continue;
-          const [x1, y1] = this.screen(this.links.tail[i]);
-          const [x2, y2] = this.screen(this.links.head[i]);
-          if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > this.width || Math.max(y1, y2) < 0 || Math.min(y1, y2) > this.height) continue;
+          if (this.shapes.hidden.has(i)) continue;
+          const points = this.shapes.of(i).map((point) => this.at(point));
+          if (points.every(([x]) => x < 0) || points.every(([x]) => x > this.width) || points.every(([, y]) => y < 0) || points.every(([, y]) => y > this.height)) continue;
           const [ax, ay] = this.aside[i], shift = width * 0.72;
-          pen.moveTo(x1 + ax * shift, y1 + ay * shift);
-          pen.lineTo(x2 + ax * shift, y2 + ay * shift);
+          points.forEach(([x, y], k) => (k ? pen.lineTo(x + ax * shift, y + ay * shift) : pen.moveTo(x + ax * shift, y + ay * shift)));
         }
         pen.globalAlpha = connectors ? 0.35 : faded ? 0.7 : 1;
         pen.strokeStyle = faded ? this.colour.faded : this.colour.classes[of];
@@ -152,7 +158,7 @@ privroute.NetworkMap = class extends privroute.MapView {
       for (const i of order) {
         const quiet = this.emphasised !== null && this.emphasised !== i;
         const width = this._routeWidth(i);
-        this._trace(pen, this._polyline(i));
+        this._trace(pen, this._polyline(i).line);
         pen.globalAlpha = quiet && !casing ? 0.3 : 1;
         pen.lineWidth = casing ? width + 3 : width;
         pen.strokeStyle = casing ? this.colour.ground : this.routeColour(i);
@@ -160,11 +166,25 @@ privroute.NetworkMap = class extends privroute.MapView {
       }
     }
     pen.globalAlpha = 1;
+    this._drawLegs(pen);
     if (this.hover && this.hover.link !== undefined) this._drawLinkMark(pen, this.hover.link);
     this._drawZones(pen);
     this._drawEnds(pen);
     for (const i of order) this._drawBadge(pen, i);
     if (this.vehicle) this._drawVehicle(pen);
+  }
+
+  // The ways from and to the places of a driver, dashed.
+  _drawLegs(pen) {
+    const shown = this.emphasised ?? 0;
+    for (const leg of (this.routes[shown] && this.routes[shown].legs) || []) {
+      this._trace(pen, leg.map((point) => this.at(point)));
+      pen.setLineDash([7, 6]);
+      pen.lineWidth = 3;
+      pen.strokeStyle = this.colour.ink;
+      pen.stroke();
+    }
+    pen.setLineDash([]);
   }
 
   routeColour(i) {
@@ -181,18 +201,30 @@ privroute.NetworkMap = class extends privroute.MapView {
     let lane = -total / 2;
     for (let j = 0; j < i; j++) lane += this._routeWidth(j) + 1;
     lane += this._routeWidth(i) / 2;
-    const { links } = this.routes[i];
-    const nodes = [this.links.tail[links[0]], ...links.map((link) => this.links.head[link])].map((node) => this.screen(node));
-    const normals = nodes.slice(1).map(([x, y], k) => {
-      const dx = x - nodes[k][0], dy = y - nodes[k][1], length = Math.hypot(dx, dy) || 1;
+    const { points, offsets } = this.shapes.along(this.routes[i].links);
+    const places = points.map((point) => this.at(point));
+    const normals = places.slice(1).map(([x, y], k) => {
+      const dx = x - places[k][0], dy = y - places[k][1], length = Math.hypot(dx, dy) || 1;
       return [-dy / length, dx / length];
     });
-    return nodes.map(([x, y], k) => {
-      const before = normals[k - 1] || normals[k], after = normals[k] || before;
+    const line = places.map(([x, y], k) => {
+      const before = normals[k - 1] || normals[k] || [0, 0], after = normals[k] || before;
       const stretch = 1 + before[0] * after[0] + before[1] * after[1]; // the joint of two lanes
       const by = lane / Math.max(stretch, 0.6);
       return [x + (before[0] + after[0]) * by, y + (before[1] + after[1]) * by];
     });
+    return { line, offsets };
+  }
+
+  // A place on a route: link k of it, and the share of that link that lies behind.
+  _on({ line, offsets }, k, share) {
+    const points = line.slice(offsets[k], offsets[k + 1] + 1);
+    if (points.length < 2) return points[0] || line[0];
+    const steps = points.slice(1).map(([x, y], j) => Math.hypot(x - points[j][0], y - points[j][1]));
+    let left = share * steps.reduce((sum, step) => sum + step, 0), j = 0;
+    while (j < steps.length - 1 && left > steps[j]) left -= steps[j++];
+    const part = Math.min(left / (steps[j] || 1), 1), [p, q] = [points[j], points[j + 1]];
+    return [p[0] + (q[0] - p[0]) * part, p[1] + (q[1] - p[1]) * part];
   }
 
   _trace(pen, points) {
@@ -202,8 +234,7 @@ privroute.NetworkMap = class extends privroute.MapView {
 
   _drawLinkMark(pen, link) {
     const shift = this.stroke * 0.72, [ax, ay] = this.aside[link];
-    const [x1, y1] = this.screen(this.links.tail[link]), [x2, y2] = this.screen(this.links.head[link]);
-    this._trace(pen, [[x1 + ax * shift, y1 + ay * shift], [x2 + ax * shift, y2 + ay * shift]]);
+    this._trace(pen, this.shapes.of(link).map((point) => this.at(point)).map(([x, y]) => [x + ax * shift, y + ay * shift]));
     pen.strokeStyle = this.colour.ink;
     pen.lineWidth = this.stroke + 2;
     pen.stroke();
@@ -216,8 +247,9 @@ privroute.NetworkMap = class extends privroute.MapView {
     pen.textBaseline = "middle";
     for (const [which, node] of Object.entries(this.ends)) {
       if (node === null) continue;
-      const [x, y] = this.screen(node);
-      const text = String(this.nodes.label[node]).slice(0, 20);
+      const place = typeof node === "object" ? node : null; // somewhere on the map, or a zone
+      const [x, y] = place ? this.at(place.at) : this.screen(node);
+      const text = String(place ? place.name : this.nodes.label[node]).slice(0, 20);
       const half = Math.max(pen.measureText(text).width / 2 + 8, 13);
       const [fill, edge] = which === "origin" ? [this.colour.paper, this.colour.ink] : [this.colour.ink, this.colour.paper];
       pen.beginPath();
@@ -244,12 +276,10 @@ privroute.NetworkMap = class extends privroute.MapView {
       if (to - from > length) [best, length] = [[from, to], to - from];
       from = Math.max(from, to - 1);
     }
-    const points = this._polyline(i);
+    if (!links.length) return;
     const middle = best[0] + (best[1] - best[0]) / 2;
-    const at = Math.floor(middle);
-    const [p, q] = [points[at], points[at + 1] || points[at]];
-    const share = middle - at;
-    const x = p[0] + (q[0] - p[0]) * share, y = p[1] + (q[1] - p[1]) * share;
+    const at = Math.min(Math.floor(middle), links.length - 1);
+    const [x, y] = this._on(this._polyline(i), at, middle - at);
     pen.beginPath();
     pen.arc(x, y, 10, 0, 7);
     pen.fillStyle = this.routeColour(i);
@@ -294,9 +324,7 @@ privroute.NetworkMap = class extends privroute.MapView {
   _drawVehicle(pen) {
     const { route, at = 0, share } = this.vehicle;
     if (!this.routes[route]) return;
-    const points = this._polyline(route);
-    const [p, q] = [points[at], points[at + 1]];
-    const x = p[0] + (q[0] - p[0]) * share, y = p[1] + (q[1] - p[1]) * share;
+    const [x, y] = this._on(this._polyline(route), at, share);
     pen.beginPath();
     pen.arc(x, y, 17, 0, 7);
     pen.globalAlpha = 0.22;

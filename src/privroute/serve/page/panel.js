@@ -57,7 +57,10 @@ privroute.showStart = (sheet, drawing, choose) => {
     element("h2", {}, "Select a route"),
     element("p", { id: "hours" }, `For ${drawing.hours}.`),
     element("p", { class: "soft" },
-      "Select two zones on the map, or type their labels. The policy spreads the trips of each pair over routes so that the total travel time is as small as possible."),
+      drawing.streets
+        ? "Click two places on the map, or type zones or streets. The policy"
+        : "Select two zones on the map, or type their labels. The policy",
+      "  spreads the trips of each pair over routes so that the total travel time is as small as possible."),
     ...(drawing.pairs
       ? [element("p", {}, "Example: ",
           element("button", { type: "button", class: "text-button", id: "example", onclick: () => choose(origin, destination) }, `${origin} → ${destination}`))]
@@ -84,7 +87,8 @@ privroute.showRoutes = (sheet, drawing, found, listeners) => {
     const colour = `route-${i % 6}`;
     const details = [words.kilometres(route.distance), words.several(route.links.length, "link"),
       busy ? `${words.minutes(route.duration_free_flow)} on empty roads` : null].filter(Boolean).join(" · ");
-    const said = `Route ${i + 1}: ${shares[i]} %, ${words.minutes(route.duration)}, ${details}, by ${route.nodes.join(", ")}`;
+    const via = route.streets && route.streets.length ? privroute.via(["", ...route.streets, ""]) : privroute.via(route.nodes);
+    const said = `Route ${i + 1}: ${shares[i]} %, ${words.minutes(route.duration)}, ${details}, by ${via}`;
     return element("li", {}, element("button", {
       type: "button", class: "choice", colour, "aria-pressed": "false", "aria-label": said,
       "data-probability": route.probability, onclick: () => listeners.press(i),
@@ -99,7 +103,7 @@ privroute.showRoutes = (sheet, drawing, found, listeners) => {
         element("span", { class: "fill", width: `${((route.duration ?? 0) / longest) * 100}%` },
           element("span", { class: "empty", width: `${(route.duration_free_flow / route.duration) * 100}%` })))),
     element("span", { class: "via" }, details),
-    element("span", { class: "via" }, `via ${privroute.via(route.nodes)}`)));
+    element("span", { class: "via" }, `via ${via}`)));
   });
   sheet.replaceChildren(
     element("h2", { id: "routes-title" }, `${origin} → ${destination}`),
@@ -142,10 +146,11 @@ privroute.showLinks = (sheet, drawing) => {
   const busy = drawing.coloured_by === "volume_over_capacity";
   const breaks = privroute.breaksFor(drawing);
   const value = (i) => links.value[i] ?? Infinity;
-  const order = links.value.map((_, i) => i).sort((a, b) => value(b) - value(a)).slice(0, 20);
+  const hidden = new Set(drawing.streets ? drawing.streets.hidden : []);
+  const order = links.value.map((_, i) => i).filter((i) => !hidden.has(i)).sort((a, b) => value(b) - value(a)).slice(0, 20);
   const rows = order.map((i) => element("tr", {},
     element("td", {}, element("span", { class: "swatch", colour: `class-${privroute.classOf(links.value[i], breaks)}` }),
-      `${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`),
+      (drawing.streets && drawing.streets.names[drawing.streets.name[i]]) || `${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`),
     ...(busy
       ? [element("td", {}, words.count(links.volume_per_h[i])), element("td", {}, words.count(links.capacity_per_h[i])),
         element("td", {}, links.value[i] === null ? "–" : links.value[i].toFixed(2))]

@@ -77,7 +77,16 @@ privroute.MapView = class {
   }
 
   screen(node) {
-    return [this.view.x + this.view.scale * this.nodes.x[node], this.view.y - this.view.scale * this.nodes.y[node]];
+    return this.at([this.nodes.x[node], this.nodes.y[node]]);
+  }
+
+  // From a place of the drawing to the screen, and back.
+  at([x, y]) {
+    return [this.view.x + this.view.scale * x, this.view.y - this.view.scale * y];
+  }
+
+  back([x, y]) {
+    return [(x - this.view.x) / this.view.scale, (this.view.y - y) / this.view.scale];
   }
 
   move(dx, dy) {
@@ -131,6 +140,7 @@ privroute.MapView = class {
       if (event.type === "pointerup" && start && !start.moved) {
         const zone = this.zoneAt(at(event), event.pointerType === "mouse" ? 14 : 24);
         if (zone !== null) this.listeners.choose(zone);
+        else if (this.listeners.place) this.listeners.place(this.back(at(event)));
       }
       start = null;
     };
@@ -168,12 +178,16 @@ privroute.MapView = class {
     let best = null, nearest = reach;
     const shift = this.stroke * 0.72;
     for (let i = 0; i < this.classes.length; i++) {
-      const [x1, y1] = this.screen(this.links.tail[i]), [x2, y2] = this.screen(this.links.head[i]);
+      if (this.shapes && this.shapes.hidden.has(i)) continue;
       const [ax, ay] = this.aside[i];
-      const px = x - x1 - ax * shift, py = y - y1 - ay * shift, dx = x2 - x1, dy = y2 - y1;
-      const along = Math.min(Math.max((px * dx + py * dy) / (dx * dx + dy * dy || 1), 0), 1);
-      const far = Math.hypot(px - along * dx, py - along * dy);
-      if (far < nearest) [best, nearest] = [i, far];
+      const points = (this.shapes ? this.shapes.of(i).map((point) => this.at(point)) : [this.screen(this.links.tail[i]), this.screen(this.links.head[i])]);
+      for (let k = 1; k < points.length; k++) {
+        const [x1, y1] = points[k - 1], [x2, y2] = points[k];
+        const px = x - x1 - ax * shift, py = y - y1 - ay * shift, dx = x2 - x1, dy = y2 - y1;
+        const along = Math.min(Math.max((px * dx + py * dy) / (dx * dx + dy * dy || 1), 0), 1);
+        const far = Math.hypot(px - along * dx, py - along * dy);
+        if (far < nearest) [best, nearest] = [i, far];
+      }
     }
     return best;
   }

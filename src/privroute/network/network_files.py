@@ -1,0 +1,106 @@
+"""Any file of a network, told by its ending: OpenStreetMap, OSMnx, GMNS, TNTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from privroute.errors import InputError, arg, named
+from privroute.network.gmns import read_gmns
+from privroute.network.graph_files import read_geopackage, read_graphml
+from privroute.network.osm_file import OSM_ENDINGS, read_osm
+from privroute.network.read_notes import ReadNotes
+from privroute.network.street_network import StreetOptions
+from privroute.network.text_files import as_path
+from privroute.network.tntp import read_tntp
+
+if TYPE_CHECKING:
+    import os
+
+    from privroute.network.network import LatencyKind, Network
+    from privroute.network.tntp import TimeUnit
+
+__all__ = ["NETWORK_FILES", "NetworkKind", "kind_of_network", "read_network"]
+
+NETWORK_FILES = (
+    "an OpenStreetMap extract (.osm, .osm.pbf), an OSMnx graph (.graphml, .gpkg), a GMNS folder, a TNTP net file"
+)
+NetworkKind = Literal["GMNS", "TNTP", "OpenStreetMap", "GraphML", "GeoPackage"]
+_OF_KINDS = {  # options that only some files have
+    "nodes": ("TNTP",),
+    "time_unit": ("TNTP",),
+    "length_unit": ("TNTP", "GMNS"),
+    "speed_unit": ("GMNS",),
+}
+
+
+def kind_of_network(path: str | os.PathLike[str]) -> NetworkKind:
+    """What a path is, by whether it is a folder and by its ending."""
+    place = as_path(path)
+    name = place.name.lower()
+    if place.is_dir():
+        return "GMNS"
+    if name.endswith(OSM_ENDINGS):
+        return "OpenStreetMap"
+    if name.endswith(".graphml"):
+        return "GraphML"
+    return "GeoPackage" if name.endswith(".gpkg") else "TNTP"
+
+
+def read_network(
+    path: str | os.PathLike[str],
+    *,
+    latency: LatencyKind | None = None,
+    factor: float | None = None,
+    nodes: str | os.PathLike[str] | None = None,
+    time_unit: TimeUnit | None = None,
+    length_unit: str | None = None,
+    speed_unit: str | None = None,
+    keep_islands: bool = False,
+    service: bool = False,
+    notes: ReadNotes | None = None,
+) -> Network:
+    """Read a network from an OpenStreetMap extract, an OSMnx graph, a GMNS folder or a TNTP net file.
+
+    latency, factor : the curve of the links, as in read_gmns; default: as in a GMNS folder, bpr for other files
+    nodes, time_unit : of TNTP files; length_unit : of TNTP and GMNS files; speed_unit : of GMNS files
+    keep_islands : of OpenStreetMap and OSMnx files: keep streets outside of the largest connected network
+    service : of OpenStreetMap files: take service roads as well
+    notes : receives the numbers of what was left out
+    """
+    kind, counted = kind_of_network(path), notes if notes is not None else ReadNotes()
+    given = {"nodes": nodes, "time_unit": time_unit, "length_unit": length_unit, "speed_unit": speed_unit}
+    for name, value in given.items():
+        if value is not None and kind not in _OF_KINDS[name]:
+            wanted = " and ".join(_OF_KINDS[name])
+            raise InputError(f"{named(name)} is only valid for {wanted} files, but {path} is {_WORDS[kind]}; omit it")
+    chosen = latency or ("bpr" if kind != "GMNS" else None)
+    if factor is not None and chosen != "affine":
+        raise InputError(f"{named('factor')} is only valid with {arg('latency', 'affine')}; omit it, or choose that")
+    times = 2.0 if factor is None else factor
+    if kind == "GMNS":
+        units = {"length_unit": length_unit, "speed_unit": speed_unit}
+        return read_gmns(path, latency=latency, factor=times, notes=counted, **units)
+    if kind == "TNTP":
+        return read_tntp(
+            path,
+            latency=chosen or "bpr",
+            factor=times,
+            nodes=nodes,
+            time_unit=time_unit or "min",
+            length_unit=length_unit,  # type: ignore[arg-type]
+            notes=counted,
+        )
+    options = StreetOptions(chosen or "bpr", times, keep_islands=keep_islands)
+    if kind == "OpenStreetMap":
+        return read_osm(path, options=options, service=service, notes=counted)
+    reader = read_graphml if kind == "GraphML" else read_geopackage
+    return reader(path, options=options, notes=counted)
+
+
+_WORDS = {
+    "GMNS": "a GMNS folder",
+    "TNTP": "TNTP",
+    "OpenStreetMap": "an OpenStreetMap extract",
+    "GraphML": "a GraphML file",
+    "GeoPackage": "a GeoPackage",
+}

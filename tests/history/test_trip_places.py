@@ -1,0 +1,87 @@
+"""Trips with coordinates fall into the area that has them; what has no zone is counted by its reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.history.trip_cases import AREAS, NETWORK, RANGE, read, write_parquet
+
+import privroute as pr
+from privroute.history.nearest_zone import NearestZone
+
+ENDS = {"origin": ("ox", "oy"), "destination": ("dx", "dy")}
+INSIDE = {1: (13.40, 52.47), 2: (13.50, 52.47), "a b": (13.45, 52.62)}
+
+
+def trips(folder: Path, origins: list[tuple[float | None, float | None]]) -> Path:
+    count = len(origins)
+    return write_parquet(
+        folder / "trips.parquet",
+        departure=["2026-03-27 07:30:00"] * count,
+        ox=[x for x, _ in origins],
+        oy=[y for _, y in origins],
+        dx=[13.45] * count,
+        dy=[52.62] * count,
+    )
+
+
+def test_each_reason_is_counted_by_itself(tmp_path: Path) -> None:
+    places: list[tuple[float | None, float | None]] = [
+        (13.40, 52.47),  # in zone 1
+        (13.43, 52.575),  # in the hole of the third area: in no zone
+        (None, 52.47),
+        (13.40, float("nan")),
+        (52.47, 13.40),  # swapped
+        (2.35, 48.86),  # outside of the network
+        (200.0, 10.0),  # not on the Earth
+        (13.45, 52.60),  # as the destination
+    ]
+    _, rows = read(trips(tmp_path, places), areas=True, **ENDS)
+    assert rows.counted == 1
+    assert rows.too_far == 1
+    assert rows.missing_place == 2
+    assert rows.swapped_place == 1
+    assert rows.outside_network == 2
+    assert rows.within_zone == 1
+    assert rows.read == len(places)
+    assert "look swapped" in f"{rows}"
+
+
+def test_polygons_have_no_fallback_unless_a_distance_is_given(tmp_path: Path) -> None:
+    path = trips(tmp_path, [(13.34, 52.5)])
+    assert read(path, areas=True, **ENDS)[1].outside_network == 1
+    assert read(path, areas=True, **ENDS, max_zone_distance_km=2)[1].counted == 1
+    assert read(path, areas=True, **ENDS, max_zone_distance_km=0.3)[1].counted == 0
+
+
+def test_a_grid_reaches_as_far_as_its_cells() -> None:
+    network = pr.with_grid(NETWORK, 3.0)
+    assert NearestZone(network, None).max_zone_distance_km == 3.0
+    assert NearestZone(NETWORK, None).max_zone_distance_km == 1.0
+    assert NearestZone(AREAS, None).max_zone_distance_km == 0.0
+
+
+def test_trips_that_name_zones_use_the_ids_of_the_polygons(tmp_path: Path) -> None:
+    named = replace(AREAS, zone_labels=("north", 7, "1"))
+    path = write_parquet(
+        tmp_path / "t.parquet",
+        departure=["2026-03-27 07:30:00"] * 3,
+        origin=["north", "7", "2"],
+        destination=["7", "1", "north"],
+    )
+    seen: list[object] = []
+    history = pr.read_trips(path, named, period=("07:00", "08:00"), dates=RANGE, report=seen.append)
+    counted = {
+        (history.pairs.origin[pair].item(), history.pairs.destination[pair].item())
+        for pair in np.flatnonzero(history.counts.sum(axis=0))
+    }
+    assert counted == {(0, 1), (1, 2)}  # "1" is the third zone, and no zone is called 2
+
+
+@pytest.mark.parametrize("zone", list(INSIDE))
+def test_a_place_in_an_area_is_in_its_zone_however_far_from_its_node(zone: int | str) -> None:
+    x, y = (np.array([value]) for value in INSIDE[zone])
+    assert NearestZone(AREAS, None)(x, y).tolist() == [AREAS.node(zone)]
