@@ -87,7 +87,7 @@ class TestWhichLinks:
     def test_the_cheapest_way_is_always_there(self) -> None:
         sets = sets_of(SIOUX_FALLS.network, SIOUX_FALLS.demand.pairs, 1.0)
         empty = pr.solve_optimum(SIOUX_FALLS.network, pr.Demand(sets.pairs, np.zeros(len(sets)))).policy
-        assert sets.shares_of(empty).sum() == pytest.approx(np.diff(empty.path_start).sum())
+        assert sets.shares_of(empty).sum() == pytest.approx(empty.as_paths().paths.path_start[-1])
 
     def test_links_without_cost_make_no_cycles(self) -> None:
         network = pr.Network([0, 1, 1, 2], [1, 0, 2, 1], pr.Latency.affine([0.0, 0.0, 1.0, 1.0], 1.0), "abc")

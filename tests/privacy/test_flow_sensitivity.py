@@ -212,13 +212,13 @@ def test_caps_whose_bounds_are_not_finite_are_refused() -> None:
 
 
 def test_a_step_that_may_leave_the_range_of_the_projection_is_refused() -> None:
-    bounds = SgdBounds.of(NETWORK, CAPS, 1e-3, 8.0)
+    bounds = SgdBounds.of(NETWORK, CAPS * 1e-15, 1e-30, 8.0)
     with pytest.raises(GuaranteeError, match="a step may leave the range of the projection"):
         sgd_sensitivity(
             bounds,
             np.full(2, 1.0 / bounds.beta),
             request=0.1,
-            cap=1e15,
+            cap=1e-15,
             pairs=len(CAPS),
             entries=len(CAPS) * NETWORK.links,
             tolerance=1e-8,
