@@ -16,6 +16,7 @@ __all__ = [
     "ExportName",
     "MatrixOption",
     "ReleaseArgument",
+    "TrustedOption",
     "read_zone_sizes",
 ]
 
@@ -26,6 +27,15 @@ MatrixOption = Annotated[
     str | None, typer.Option("--matrix", help="Name of the matrix, if an Open Matrix file contains several.")
 ]
 ReleaseArgument = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)]
+
+TrustedOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Public key (.pub) of whoever signs releases; what they did not sign is refused. Default: not checked.",
+        show_default=False,
+    ),
+]
 
 
 def read_zone_sizes(path: Path, network: "pr.Network") -> "tuple[NDArray[np.float64], NDArray[np.float64]]":

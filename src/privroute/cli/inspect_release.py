@@ -9,6 +9,7 @@ from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, say, say_json
 from privroute.release.explanation import budget_in_words, explain, odds_factor
 from privroute.release.signal import Signal
+from privroute.release.signing import signed_by
 from privroute.release.usefulness import useful_in_words
 
 __all__ = ["inspect", "routes_in_words"]
@@ -16,10 +17,12 @@ __all__ = ["inspect", "routes_in_words"]
 
 def inspect(
     release: inputs.ReleaseArgument,
+    trusted: inputs.TrustedOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Explain what a release protects, how strongly, and what it does not protect."""
-    found = pr.load_release(release)
+    found = pr.load_release(release, trusted=trusted)
+    signer = signed_by(release)
     certificate, words, size = found.certificate, explain(found.certificate), found.policy.summary()
     network, signal = found.network, Signal.of(found)
     if as_json:
@@ -27,6 +30,8 @@ def inspect(
         say_json(
             {
                 "private": certificate.private,
+                "signed_by": signer,
+                "signature_checked": trusted is not None,
                 "odds_factor": odds_factor(certificate.rho or 0.0, certificate.delta or 0.0) if known else None,
                 "certificate": certificate.as_dict(),
                 "quality": None if found.quality is None else found.quality.as_dict(),
@@ -62,7 +67,18 @@ def inspect(
     say(f"Routes: {routes_in_words(found.policy)}.", bullet=True)
     say(_demand(found), bullet=True)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
+    say(_signed(signer, checked=trusted is not None), bullet=True)
     say(f"Budget: {budget_in_words(certificate)}. Created with {versions or 'unknown versions'}.", bullet=True)
+
+
+def _signed(signer: str | None, *, checked: bool) -> str:
+    if signer is None:
+        return "Not signed: that its files belong together was checked, who made them was not."
+    return (
+        f"Signed with the trusted key {signer}."
+        if checked
+        else f"Signed, as it says, with the key {signer}; to check it, pass --trusted."
+    )
 
 
 def _demand(found: pr.Release) -> str:

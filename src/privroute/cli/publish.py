@@ -20,6 +20,7 @@ _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing 
 def report(
     release: inputs.ReleaseArgument,
     out: Annotated[Path, typer.Option(metavar="PATH", help="HTML file to write.")] = Path("report.html"),
+    trusted: inputs.TrustedOption = None,
     overwrite: _Overwrite = False,
 ) -> None:
     """Write one HTML file with the map, the routes and the guarantee, for sharing.
@@ -32,7 +33,7 @@ def report(
         raise _missing(problem, "the report") from None
     if out.exists() and not overwrite:
         raise _taken(out)
-    page = report_html(load(release))
+    page = report_html(load(release, trusted))
     with write_whole(out) as stream:
         stream.write(page)
     line(f"Written: {out} ({len(page) / 1e6:.1f} MB). Open it in a browser.")
@@ -50,6 +51,7 @@ def export(
     most_routes: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Write at most this many routes of each pair, the most probable.")
     ] = 20,
+    trusted: inputs.TrustedOption = None,
     overwrite: _Overwrite = False,
 ) -> None:
     """Write link flows and routes as GeoJSON, CSV or GMNS files, or all routes as one Parquet table."""
@@ -60,7 +62,7 @@ def export(
     taken = [] if overwrite else [out / name for name in FILES[kind] if (out / name).exists()]
     if taken:
         raise _taken(taken[0])
-    found = load(release)
+    found = load(release, trusted)
     with bar() as progress:
         paths = export_release(found, out, kind, overwrite=overwrite, most_routes=most_routes, progress=progress)
     for path in paths:

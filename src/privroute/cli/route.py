@@ -29,12 +29,13 @@ def route(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many routes, the most probable.")] = 20,
     seed: Annotated[int | None, typer.Option(min=0, help="With --sample: the same seed gives the same draws.")] = None,
+    trusted: inputs.TrustedOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show the routes of a pair with their probabilities and travel times, or sample from them."""
     if seed is not None and sample is None:
         raise InputError("--seed is only valid with --sample; pass the number of routes to sample")
-    found = load(release)
+    found = load(release, trusted)
     network = found.network
     routes = found.policy.routes(origin, destination, limit=limit)
     busy = None if found.demand is None else network.latency.time(found.policy.link_flow(found.demand))
@@ -75,9 +76,9 @@ def route(
         line(f"Take route {int(drawn[0]) + 1}.")
 
 
-def load(release: Path) -> pr.Release:
+def load(release: Path, trusted: Path | None = None) -> pr.Release:
     """Read a release; warn on the error stream if it is not private."""
-    found = pr.load_release(release)
+    found = pr.load_release(release, trusted=trusted)
     if not found.certificate.private:
         warn(f"{release} is NOT PRIVATE; see: privroute inspect {release}")
     return found

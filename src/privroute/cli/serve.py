@@ -46,6 +46,7 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    trusted: inputs.TrustedOption = None,
 ) -> None:
     """Serve a release: a page with its map, routes and guarantee, and a JSON API.
 
@@ -53,7 +54,7 @@ def serve(
     """
     gc.disable()  # nothing of what the start imports and reads is garbage; the server turns it on again
     options = _options(basemap, basemap_credit, vehicle_key)
-    serve_release(load(release), host=host, port=port, open_browser=open_browser, options=options)
+    serve_release(load(release, trusted), host=host, port=port, open_browser=open_browser, options=options)
 
 
 def _options(basemap: str | None, credit: str | None, key: Path | None) -> "ServeOptions":

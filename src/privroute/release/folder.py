@@ -20,6 +20,7 @@ __all__ = [
     "NODES",
     "POLICY",
     "ROUTES",
+    "SIGNATURE",
     "STREETS",
     "ZONES",
     "flush",
@@ -32,7 +33,8 @@ MANIFEST = "release.json"
 NODES, LINKS, ROUTES, DEMAND = "nodes.parquet", "links.parquet", "routes.parquet", "demand.parquet"
 POLICY = "policy.arrow"
 STREETS, ZONES = "streets.parquet", "zones.parquet"
-FILES = frozenset({MANIFEST, NODES, LINKS, POLICY, ROUTES, DEMAND, STREETS, ZONES})
+SIGNATURE = "signature.json"
+FILES = frozenset({MANIFEST, NODES, LINKS, POLICY, ROUTES, DEMAND, STREETS, ZONES, SIGNATURE})
 
 
 def only_a_release(folder: Path) -> bool:

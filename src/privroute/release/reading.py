@@ -32,6 +32,7 @@ from privroute.release.folder import DEMAND, LINKS, MANIFEST, NODES, POLICY, ROU
 from privroute.release.map_tables import STREET_COLUMNS, ZONE_COLUMNS, with_map
 from privroute.release.policy_file import read_policy
 from privroute.release.quality import Quality
+from privroute.release.signing import check_signature
 
 if TYPE_CHECKING:
     import mmap
@@ -101,11 +102,11 @@ _LAYOUTS = {
 
 
 def read_release(
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str], *, trusted: str | os.PathLike[str] | None = None
 ) -> tuple[RoutingPolicy, Certificate, Demand | None, NDArray[np.int64] | None, Quality | None]:
-    """Policy, certificate, demand, noisy counts and measured quality of a release folder."""
+    """Policy, certificate, demand, noisy counts and quality of a release folder; trusted : as in load_release."""
     place = Path(folder)
-    manifest = _manifest(place)
+    manifest = _manifest(place, trusted)
     digests = manifest["sha256"]
     try:
         certificate = Certificate.from_dict(manifest["certificate"])
@@ -135,12 +136,16 @@ def read_release(
     return policy, certificate, demand, counts, quality
 
 
-def _manifest(place: Path) -> dict[str, Any]:
+def _manifest(place: Path, trusted: str | os.PathLike[str] | None) -> dict[str, Any]:
     path = place / MANIFEST
     try:
-        found = json.loads(read_bytes(path, largest=_LARGEST_MANIFEST).decode("utf-8"))
+        data = read_bytes(path, largest=_LARGEST_MANIFEST)
     except FormatError as problem:
         raise ReleaseError(f"{place} is not a release: {problem}") from None
+    if trusted is not None:
+        check_signature(place, data, trusted)
+    try:
+        found = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
         raise ReleaseError(f"{path} is damaged: it is not JSON") from None
     number = found.get("format") if isinstance(found, dict) else None

@@ -82,7 +82,10 @@ class Release:
         return f"Release({self.certificate.mechanism}, {promise}, {self.policy.summary()})"
 
 
-def load_release(folder: str | os.PathLike[str]) -> Release:
-    """Read a release folder. Raises an error with the reason if it is damaged or incomplete."""
-    policy, certificate, demand, noisy_counts, quality = read_release(folder)
+def load_release(folder: str | os.PathLike[str], *, trusted: str | os.PathLike[str] | None = None) -> Release:
+    """Read a release folder. Raises an error with the reason if it is damaged or incomplete.
+
+    trusted : file with a public key in PEM; what its holder did not sign is refused. None reads unsigned folders too
+    """
+    policy, certificate, demand, noisy_counts, quality = read_release(folder, trusted=trusted)
     return Release(policy, certificate, demand, noisy_counts, quality=quality)

@@ -1,0 +1,221 @@
+"""A signed release is read only as it was signed: every change of a file, a key or a name is refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.command import run
+
+import privroute as pr
+from privroute.errors import InputError, PrivrouteError, ReleaseError
+from privroute.release.signing import KEY_VARIABLE, fingerprint, make_keys, signed_by
+
+CASES = int(os.environ.get("PRIVROUTE_SIGNED_CASES", "1000"))
+NETWORK = pr.Network([0, 1, 2, 0], [1, 2, 0, 2], pr.Latency.affine([1.0, 1.0, 1.0, 3.0], 5.0), "abc")
+DEMAND = pr.Demand(pr.Pairs([0, 0, 1], [1, 2, 2]), np.array([3.0, 4.0, 5.0]))
+
+
+def a_release(seed: int) -> pr.Release:
+    return pr.learn(NETWORK, pr.simulate_days(DEMAND, days=3, seed=seed), pr.Guarantee(1.0, 1e-6))
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("keys") / "key"
+    make_keys(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def public(key: Path) -> Path:
+    return key.with_name("key.pub")
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory, key: Path) -> Path:
+    place = tmp_path_factory.mktemp("signed") / "release"
+    a_release(1).save(place)
+    pr.sign_release(place, key)
+    return place
+
+
+@pytest.fixture
+def copy(signed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(signed, tmp_path / "copy"))
+
+
+def test_what_was_signed_is_read(signed: Path, public: Path) -> None:
+    assert pr.load_release(signed, trusted=public).policy == pr.load_release(signed).policy
+    assert len(signed_by(signed) or "") == 16
+
+
+def test_the_private_key_is_its_owners_alone_and_no_key_is_replaced(key: Path, public: Path, tmp_path: Path) -> None:
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    before = key.read_bytes()
+    with pytest.raises(InputError, match="never replaced"):
+        make_keys(key)
+    shutil.copy(key, tmp_path / "alone")
+    with pytest.raises(InputError, match="never replaced"):
+        make_keys(tmp_path / "alone")
+    assert key.read_bytes() == before
+    assert "PRIVATE" not in public.read_text()
+
+
+def test_no_private_key_is_in_a_release(signed: Path, key: Path) -> None:
+    secret = key.read_text().splitlines()[1]
+    assert not any(secret.encode() in path.read_bytes() for path in signed.iterdir())
+
+
+def test_every_changed_byte_is_refused(copy: Path, public: Path) -> None:
+    """Bytes changed, removed, added and files emptied; a file whose change is undone is read again."""
+    chance = np.random.default_rng(5)
+    paths = sorted(copy.iterdir())
+    for case in range(CASES):
+        path = paths[case % len(paths)]
+        whole = path.read_bytes()
+        data = bytearray(whole)
+        spot = int(chance.integers(len(data)))
+        kind = int(chance.integers(4))
+        if kind == 0:
+            data[spot] ^= 1 << int(chance.integers(8))
+        elif kind == 1:
+            del data[spot : spot + int(chance.integers(1, 40))]
+        elif kind == 2:
+            data[spot:spot] = chance.bytes(int(chance.integers(1, 40)))
+        else:
+            data = bytearray(chance.bytes(len(data)))
+        path.write_bytes(data)
+        if path.name == "signature.json" and _means_the_same(bytes(data), whole):
+            pr.load_release(copy, trusted=public)  # blanks between the entries, or bits of base64 that mean nothing
+        else:
+            with pytest.raises(PrivrouteError):
+                pr.load_release(copy, trusted=public)
+        path.write_bytes(whole)
+    pr.load_release(copy, trusted=public)
+
+
+def _means_the_same(data: bytes, whole: bytes) -> bool:
+    try:
+        found, before = json.loads(data), json.loads(whole)
+        return bool(
+            found.keys() == before.keys() and all(_meaning(found[name]) == _meaning(before[name]) for name in before)
+        )
+    except (AttributeError, TypeError, ValueError):
+        return False
+
+
+def _meaning(text: str) -> bytes | str:
+    return text if text == "ed25519" else base64.b64decode(text, validate=True)
+
+
+def test_a_certificate_of_another_release_is_refused(copy: Path, public: Path, key: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    a_release(2).save(other)
+    pr.sign_release(other, key)
+    mine, theirs = (json.loads((place / "release.json").read_text()) for place in (copy, other))
+    (copy / "release.json").write_text(json.dumps({**mine, "certificate": theirs["certificate"]}))
+    with pytest.raises(ReleaseError, match="not one of the trusted key"):
+        pr.load_release(copy, trusted=public)
+    shutil.copy(other / "release.json", copy)
+    shutil.copy(other / "signature.json", copy)
+    with pytest.raises(ReleaseError, match="not the file that was released"):
+        pr.load_release(copy, trusted=public)
+
+
+def test_a_release_of_another_key_is_refused_and_named(copy: Path, public: Path, tmp_path: Path) -> None:
+    make_keys(tmp_path / "other")
+    pr.sign_release(copy, tmp_path / "other")
+    with pytest.raises(ReleaseError, match=f"signed with the key {signed_by(copy)}, as it says"):
+        pr.load_release(copy, trusted=public)
+    pr.load_release(copy, trusted=tmp_path / "other.pub")
+
+
+def test_a_signature_that_claims_the_trusted_key_is_refused(copy: Path, public: Path, tmp_path: Path) -> None:
+    claimed = json.loads((copy / "signature.json").read_text())["public_key"]
+    make_keys(tmp_path / "other")
+    pr.sign_release(copy, tmp_path / "other")
+    forged = json.loads((copy / "signature.json").read_text())
+    (copy / "signature.json").write_text(json.dumps({**forged, "public_key": claimed}))
+    with pytest.raises(ReleaseError, match="not one of the trusted key"):
+        pr.load_release(copy, trusted=public)
+
+
+def test_files_that_nobody_signed_are_refused(copy: Path, public: Path) -> None:
+    (copy / "zones.parquet").write_bytes(b"")
+    with pytest.raises(ReleaseError, match="was not signed"):
+        pr.load_release(copy, trusted=public)
+
+
+def test_unsigned_releases_are_read_unless_a_key_is_given(copy: Path, public: Path) -> None:
+    (copy / "signature.json").unlink()
+    assert pr.load_release(copy).certificate.private
+    assert signed_by(copy) is None
+    with pytest.raises(ReleaseError, match="is not signed"):
+        pr.load_release(copy, trusted=public)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b'{"algorithm": "none"}', b"[" * 3000])
+def test_a_damaged_signature_is_refused(copy: Path, public: Path, content: bytes) -> None:
+    (copy / "signature.json").write_bytes(content)
+    with pytest.raises(PrivrouteError):
+        pr.load_release(copy, trusted=public)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", b"\x00" * 99]
+)
+def test_what_is_no_key_is_refused(signed: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "key").write_bytes(content)
+    with pytest.raises(InputError, match="no public Ed25519 key"):
+        pr.load_release(signed, trusted=tmp_path / "key")
+    with pytest.raises(InputError, match="no private Ed25519 key"):
+        pr.sign_release(signed, tmp_path / "key")
+
+
+def test_a_private_key_is_no_trusted_key(signed: Path, key: Path) -> None:
+    with pytest.raises(InputError, match="no public Ed25519 key"):
+        pr.load_release(signed, trusted=key)
+
+
+def test_the_key_may_come_from_the_environment(
+    copy: Path, key: Path, public: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (copy / "signature.json").unlink()
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    with pytest.raises(InputError, match=KEY_VARIABLE):
+        pr.sign_release(copy)
+    monkeypatch.setenv(KEY_VARIABLE, key.read_text())
+    assert pr.sign_release(copy) == signed_by(copy)
+    pr.load_release(copy, trusted=public)
+
+
+def test_replacing_a_release_removes_its_signature(copy: Path) -> None:
+    a_release(3).save(copy, overwrite=True)
+    assert signed_by(copy) is None
+
+
+def test_commands_make_keys_sign_and_refuse(tmp_path: Path) -> None:
+    a_release(1).save(tmp_path / "release")
+    key, release = str(tmp_path / "key"), str(tmp_path / "release")
+    assert "public: give it" in run("keys", key).text
+    assert "Not signed" in run("inspect", release).text
+    assert "Signed" in run("sign", release, "--key", key).text
+    assert "whole and signed" in run("verify", release, "--trusted", f"{key}.pub").text
+    assert "to check it, pass --trusted" in run("inspect", release).text
+    assert "Signed with the trusted key" in run("inspect", release, "--trusted", f"{key}.pub").text
+    (tmp_path / "release" / "demand.parquet").write_bytes(b"")
+    for command in (["verify", release], ["route", release, "a", "b"], ["serve", release], ["report", release]):
+        failed = run(*command, "--trusted", f"{key}.pub")
+        assert failed.code == 1
+        assert "demand.parquet is not the file that was released" in failed.text
+
+
+def test_fingerprints_tell_keys_apart() -> None:
+    assert len({fingerprint(bytes([number]) * 32) for number in range(200)}) == 200
