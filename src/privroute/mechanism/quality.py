@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["converse", "policies_to_compare", "questions"]
 
-_GAP = 1e-6  # of the policies to compare with
+_GAP = 1e-6  # of the policies to compare with, unless the released one was solved less tightly itself
 _FOR_TOTAL = 0.1  # of the share, where no demand is released and the total is asked first
 _WEIGHTS = {RELEASED: 0.45, "least": 0.05}  # squared; the other rows share the rest
 _REACH = 3.0  # deviations of the link flows that are within the range of measurement
@@ -78,7 +78,8 @@ def converse(
         trips = yield counted.total_question(allowed[0])
         rate = max(float(trips[0]), 0.0) * counted.request / max(len(study.pairs), 1)
         model = Demand(study.pairs, np.full(len(study.pairs), rate))
-    rows = policies_to_compare(study.network, published.policy, model, known=published.demand is not None)
+    gap = max(_GAP, getattr(study.mechanism, "gap", 0.0))
+    rows = policies_to_compare(study.network, published.policy, model, known=published.demand is not None, gap=gap)
     best = rows[RELEASED] if published.demand is not None else rows.get("equal_demand", rows[RELEASED])
     least = LeastTime.at(study.network, study.pairs, best.link_flow(model))
     precision = promise.scale / allowed[-1]
@@ -94,17 +95,18 @@ def converse(
 
 
 def policies_to_compare(
-    network: Network, released: RoutingPolicy, model: Demand, *, known: bool = True
+    network: Network, released: RoutingPolicy, model: Demand, *, known: bool = True, gap: float = _GAP
 ) -> dict[str, RoutingPolicy]:
     """The released policy and those that need no data, from public data alone; one that cannot be made is left out.
 
     known : whether `model` is a released demand; otherwise only its total is used
+    gap : to which the others are solved
     """
     pairs = released.pairs
     made: dict[str, Callable[[], RoutingPolicy]] = {
-        "equilibrium": lambda: solve_equilibrium(network, model, gap=_GAP).policy,
-        "gravity": lambda: gravity_policy(network, model, gap=_GAP),
-        "equal_demand": lambda: uniform_policy(network, pairs, model.total_per_min, gap=_GAP),
+        "equilibrium": lambda: solve_equilibrium(network, model, gap=gap).policy,
+        "gravity": lambda: gravity_policy(network, model, gap=gap),
+        "equal_demand": lambda: uniform_policy(network, pairs, model.total_per_min, gap=gap),
         "free_flow": lambda: free_flow_policy(network, pairs),
     }
     if not known:
