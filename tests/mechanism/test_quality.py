@@ -53,6 +53,20 @@ def one_more(data: pr.DemandHistory, day: int, pair: int, requests: int = 1) -> 
     return pr.DemandHistory.of(data.frame, counts)
 
 
+def test_a_policy_of_countless_routes_is_measured_as_precisely_as_one_of_few() -> None:
+    """Rounding follows the size of the bushes, not the number of routes, of which there are 2^60 here."""
+    count = 60
+    tail = [node for k in range(count) for node in (3 * k, 3 * k, 3 * k + 1, 3 * k + 2)]
+    head = [node for k in range(count) for node in (3 * k + 1, 3 * k + 2, 3 * k + 3, 3 * k + 3)]
+    network = pr.Network(tail, head, pr.Latency.bpr(np.ones(4 * count), 10.0), range(3 * count + 1))
+    pairs = pr.Pairs([0, 3], [3 * count, 3 * count])
+    days = pr.simulate_days(pr.Demand(pairs, np.array([10.0, 5.0])), days=20, seed=1)
+    release = pr.learn(network, days, pr.Guarantee(1.0, 1e-6))
+    assert release.policy.summary().paths > 2.0**59
+    assert release.quality is not None
+    assert release.quality.least_deviation < 0.01 * release.quality.least
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_no_neighbour_moves_the_quality_farther_than_declared(name: str, mechanism: str) -> None:

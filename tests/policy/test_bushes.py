@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,55 @@ def test_sweeps_agree_with_the_routes_written_out(policy: pr.RoutingPolicy, seed
     assert size.most_paths == max(map(len, written), default=0)
     links = [len(route.links) for routes in written for route in routes]
     assert size.mean_links == pytest.approx(np.mean(links) if links else 0.0)
+
+
+@given(bush_policies(), st.integers(0, 2**32))
+@LARGE
+def test_flows_are_as_exact_as_they_say(policy: pr.RoutingPolicy, seed: int) -> None:
+    """Against fractions, for both forms of storage."""
+    rate = np.random.default_rng(seed).uniform(0, 5, len(policy.pairs))
+    written = policy.as_paths()
+    bare = policy.network.background_per_min
+    for each in (policy, written):
+        found = each.stored.load(rate)
+        exact = [Fraction(0)] * policy.network.links
+        for pair in range(len(policy.pairs)):
+            for links, probability in _exact_routes(each, pair):
+                for link in links:
+                    exact[link] += probability * Fraction(float(rate[pair]))
+        allowed = Fraction(each.link_flow_roundings(), 2**53)
+        assert all(
+            abs(Fraction(float(flow)) - wanted) <= allowed * wanted for flow, wanted in zip(found, exact, strict=True)
+        )
+    assert policy.link_flow(pr.Demand(policy.pairs, rate)) == pytest.approx(bare + policy.stored.load(rate), abs=0)
+
+
+def _exact_routes(policy: pr.RoutingPolicy, pair: int) -> list[tuple[tuple[int, ...], Fraction]]:
+    """Links and exact probability of each route, from the stored numbers."""
+    if not policy.is_by_origin:
+        stored = policy.paths
+        ids = range(int(stored.pair_start[pair]), int(stored.pair_start[pair + 1]))
+        parts = [stored.links[stored.path_start[path] : stored.path_start[path + 1]].tolist() for path in ids]
+        return [
+            (tuple(links), Fraction(float(stored.probability[path]))) for path, links in zip(ids, parts, strict=True)
+        ]
+    network, bushes = policy.network, policy.bushes
+    bush = int(bushes.bush_of_pair[pair])
+    entering: dict[int, list[int]] = {}
+    for link in bushes.links[bushes.link_start[bush] : bushes.link_start[bush + 1]].tolist():
+        entering.setdefault(int(network.head[link]), []).append(link)
+    shares = iter(bushes.share[bushes.share_start[bush] : bushes.share_start[bush + 1]].tolist())
+    share = {
+        link: Fraction(next(shares)) if len(links) > 1 else Fraction(1) for links in entering.values() for link in links
+    }
+    found, open_ends = [], [((), Fraction(1), int(policy.pairs.destination[pair]))]
+    while open_ends:
+        links, probability, node = open_ends.pop()
+        if node == int(policy.pairs.origin[pair]):
+            found.append((links, probability))
+            continue
+        open_ends += [((link, *links), probability * share[link], int(network.tail[link])) for link in entering[node]]
+    return found
 
 
 @given(bush_policies())

@@ -224,7 +224,7 @@ class _Asked:
         multiplier = multiplier * min(_RESOLUTION, _LARGEST_INTEGER / float(bound.max()))
         one = np.sqrt(sum((factor * each) ** 2 for factor, each in zip(multiplier, moved, strict=True)))
         terms = _ROUNDINGS + 4 * float(study.network.latency.roundings().max(initial=0.0))
-        terms += max(row.policy.summary().paths for row in rows.values()) + len(study.pairs) + study.frame.days
+        terms += max(row.policy.link_flow_roundings() for row in rows.values()) + len(study.pairs) + study.frame.days
         rounding = 2 * _UNIT_ROUNDOFF * terms * (np.array(largest) + largest[0]) * multiplier + 1.0
         whole = counted.per_unit * float(one.max(initial=0.0)) + float(np.linalg.norm(rounding))
         return cls(counted, least, rows, multiplier, whole * _ROUNDED_UP)

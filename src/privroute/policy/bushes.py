@@ -174,6 +174,13 @@ class Bushes:
         """(links,) Σ_w rate_w x_w."""
         return self._core.load(rate_per_min, available_threads())
 
+    def load_roundings(self) -> int:
+        """As Paths.load_roundings. A request's flow passes each link of its bush at most once.
+
+        At a link it is multiplied and added, at a node with a pair added; then the flows of bushes and threads are summed.
+        """
+        return 3 * int(np.diff(self.link_start).max(initial=0)) + 2 * self.root.size + 1
+
     def expected(self, link_values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(pairs,) Σ_e x_we v_e."""
         return self._core.expected(link_values, available_threads())

@@ -131,6 +131,10 @@ class Paths:
             self.pair_start, self.path_start, self.links, self.probability, rate_per_min, self.network.links
         )
 
+    def load_roundings(self) -> int:
+        """Bound on the relative error of each link's load, in units of 2⁻⁵³: roundings that any part of it passes."""
+        return self.probability.size + 2
+
     def expected(self, link_values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(pairs,) Σ_e x_we v_e."""
         return _core.expected_values(self.pair_start, self.path_start, self.links, self.probability, link_values)
