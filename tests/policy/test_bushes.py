@@ -104,7 +104,9 @@ def _exact_routes(policy: pr.RoutingPolicy, pair: int) -> list[tuple[tuple[int, 
     share = {
         link: Fraction(next(shares)) if len(links) > 1 else Fraction(1) for links in entering.values() for link in links
     }
-    found, open_ends = [], [((), Fraction(1), int(policy.pairs.destination[pair]))]
+    found: list[tuple[tuple[int, ...], Fraction]] = []
+    start: tuple[tuple[int, ...], Fraction, int] = ((), Fraction(1), int(policy.pairs.destination[pair]))
+    open_ends = [start]
     while open_ends:
         links, probability, node = open_ends.pop()
         if node == int(policy.pairs.origin[pair]):

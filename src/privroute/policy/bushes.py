@@ -177,7 +177,7 @@ class Bushes:
     def load_roundings(self) -> int:
         """As Paths.load_roundings. A request's flow passes each link of its bush at most once.
 
-        At a link it is multiplied and added, at a node with a pair added; then the flows of bushes and threads are summed.
+        At a link it is multiplied and added, at a node with a pair added; then bushes and threads are summed.
         """
         return 3 * int(np.diff(self.link_start).max(initial=0)) + 2 * self.root.size + 1
 
