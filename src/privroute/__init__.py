@@ -15,6 +15,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from privroute.advice.compliance import compliance_curve as compliance_curve
+    from privroute.advice.fairness import fairness_curve as fairness_curve
+    from privroute.advice.fairness import unfairness as unfairness
+    from privroute.advice.losses import who_loses as who_loses
+    from privroute.advice.select_link import select_link as select_link
+    from privroute.advice.tolls import check_tolls as check_tolls
+    from privroute.advice.tolls import marginal_tolls as marginal_tolls
+    from privroute.advice.tolls import with_tolls as with_tolls
     from privroute.demand.gravity import gravity_demand as gravity_demand
     from privroute.errors import PrivrouteError as PrivrouteError
     from privroute.flows.optimum import Solution as Solution
@@ -83,6 +91,11 @@ if TYPE_CHECKING:
     from privroute.study.trip_format import TripFormat as TripFormat
 
 _PUBLIC = {
+    "advice.compliance": ("compliance_curve",),
+    "advice.fairness": ("fairness_curve", "unfairness"),
+    "advice.losses": ("who_loses",),
+    "advice.select_link": ("select_link",),
+    "advice.tolls": ("check_tolls", "marginal_tolls", "with_tolls"),
     "demand.gravity": ("gravity_demand",),
     "errors": ("PrivrouteError",),
     "flows.optimum": ("Solution", "solve_equilibrium", "solve_optimum"),

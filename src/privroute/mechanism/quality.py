@@ -8,14 +8,14 @@ says. Only `_Asked.ask` sees a history. Proof: docs/proofs/quality.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privroute.demand.without_data import free_flow_policy, gravity_policy, uniform_policy
 from privroute.errors import PrivrouteError
-from privroute.flows.optimum import solve_equilibrium
+from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.flows.time_bounds import BoundedTime, LeastTime
 from privroute.mechanism.interface import Question
 from privroute.network.demand import Demand
@@ -79,7 +79,7 @@ def converse(
         rate = max(float(trips[0]), 0.0) * counted.request / max(len(study.pairs), 1)
         model = Demand(study.pairs, np.full(len(study.pairs), rate))
     rows = policies_to_compare(study.network, published.policy, model, known=published.demand is not None)
-    best = rows[RELEASED] if published.demand is not None else rows.get("equal_demand", rows[RELEASED])
+    best = _nearest_optimum(study, published, rows)
     least = LeastTime.at(study.network, study.pairs, best.link_flow(model))
     precision = promise.scale / allowed[-1]
     asked = _Asked.of(study, counted, least, model, rows, precision)
@@ -91,6 +91,16 @@ def converse(
         for at, (name, row) in enumerate(asked.rows.items(), start=1)
     }
     return Quality(study.quality_share, float(found[0]), float(deviation[0]), measured)
+
+
+def _nearest_optimum(study: Study, published: Published, rows: dict[str, RoutingPolicy]) -> RoutingPolicy:
+    """The public policy at whose link flows the least time is bounded: the nearer to the optimum, the tighter."""
+    if published.demand is None:
+        return rows.get("equal_demand", rows[RELEASED])
+    network = study.network
+    if not (getattr(study.mechanism, "fairness", 0.0) or network.has_fixed_costs):
+        return rows[RELEASED]
+    return solve_optimum(replace(network, fixed_cost_min=0.0), published.demand, gap=_GAP).policy
 
 
 def policies_to_compare(

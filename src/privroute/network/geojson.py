@@ -106,6 +106,8 @@ def link_columns(network: Network, *, per_hour: bool = False) -> dict[str, Seque
         f"capacity_per_{unit}": (network.capacity_per_min * times).tolist(),
         f"background_per_{unit}": (network.background_per_min * times).tolist(),
     }
+    if network.has_fixed_costs:
+        columns["fixed_cost_min"] = network.fixed_cost_min.tolist()
     if network.length_km is not None:
         columns["length_km"] = network.length_km.tolist()
     if network.streets is not None:

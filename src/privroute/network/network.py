@@ -48,6 +48,8 @@ class Network(RebuiltOnCopy):
     no_through : (nodes,) bool, True where trips may start or end but not pass (TNTP: nodes below FIRST THRU NODE):
         links that leave such a node are open only to trips that start there; default: nowhere
     background_per_min : (links,) public traffic that is not ours to route; default 0
+    fixed_cost_min : (links,) what a trip on the link costs beside time, e.g. a toll, in minutes; default 0. Solvers add
+        it to travel times when they compare routes; travel times themselves are without it
     coordinates : (nodes, 2) x and y, or None
     crs : what x and y are, "EPSG:4326" for longitude and latitude; None if not known
     length_km : (links,) or None
@@ -64,6 +66,7 @@ class Network(RebuiltOnCopy):
     zones: NDArray[np.int32]
     no_through: NDArray[np.bool_]
     background_per_min: NDArray[np.float64]
+    fixed_cost_min: NDArray[np.float64]
     coordinates: NDArray[np.float64] | None
     crs: str | None
     length_km: NDArray[np.float64] | None
@@ -82,6 +85,7 @@ class Network(RebuiltOnCopy):
         zones: ArrayLike | None = None,
         no_through: ArrayLike | None = None,
         background_per_min: ArrayLike = 0.0,
+        fixed_cost_min: ArrayLike = 0.0,
         coordinates: ArrayLike | None = None,
         crs: str | None = None,
         length_km: ArrayLike | None = None,
@@ -119,6 +123,7 @@ class Network(RebuiltOnCopy):
             "background_per_min",
             number_array(background_per_min, "background_per_min", links, NetworkError),
         )
+        put(self, "fixed_cost_min", number_array(fixed_cost_min, "fixed_cost_min", links, NetworkError))
         put(self, "coordinates", None if coordinates is None else _points(coordinates, nodes))
         put(self, "crs", None if crs is None else _crs(crs))
         put(
@@ -165,6 +170,11 @@ class Network(RebuiltOnCopy):
     def capacity_per_min(self) -> NDArray[np.float64]:
         """(links,) vehicles per minute."""
         return self.latency.capacity_per_min
+
+    @property
+    def has_fixed_costs(self) -> bool:
+        """Whether any link costs something beside time."""
+        return bool(np.any(self.fixed_cost_min))
 
     @property
     def has_longitude_latitude(self) -> bool:
