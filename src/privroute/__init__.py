@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from privroute.flows.projection import project as project
     from privroute.flows.regularised import RegularisedOptimum as RegularisedOptimum
     from privroute.flows.regularised import minimise_regularised as minimise_regularised
+    from privroute.handover.export import hand_over as hand_over
+    from privroute.handover.uxsim_world import to_uxsim as to_uxsim
     from privroute.history.daily_od import read_daily_od as read_daily_od
     from privroute.history.demand_history import DemandHistory as DemandHistory
     from privroute.history.simulate import simulate_days as simulate_days
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     from privroute.release.certificate import Certificate as Certificate
     from privroute.release.release import Release as Release
     from privroute.release.release import load_release as load_release
+    from privroute.simulation.comparison import simulate as simulate
     from privroute.study.calendar import Calendar as Calendar
     from privroute.study.contribution import Contribution as Contribution
     from privroute.study.frame import Frame as Frame
@@ -101,6 +104,8 @@ _PUBLIC = {
     "flows.optimum": ("Solution", "solve_equilibrium", "solve_optimum"),
     "flows.projection": ("Projection", "project"),
     "flows.regularised": ("RegularisedOptimum", "minimise_regularised"),
+    "handover.export": ("hand_over",),
+    "handover.uxsim_world": ("to_uxsim",),
     "history.daily_od": ("read_daily_od",),
     "history.demand_history": ("DemandHistory",),
     "history.simulate": ("simulate_days",),
@@ -134,6 +139,7 @@ _PUBLIC = {
     "privacy.ledger": ("Ledger",),
     "release.certificate": ("Certificate",),
     "release.release": ("Release", "load_release"),
+    "simulation.comparison": ("simulate",),
     "study.calendar": ("Calendar",),
     "study.contribution": ("Contribution",),
     "study.frame": ("Frame",),

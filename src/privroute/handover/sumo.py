@@ -38,6 +38,7 @@ NETCONVERT_OPTIONS = {
     "no-turnarounds": "true",
     "offset.disable-normalization": "true",
     "junctions.corner-detail": "0",
+    "junctions.minimal-shape": "true",  # wide roads that meet at a sharp angle would move the junction otherwise
 }
 _HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
@@ -80,7 +81,7 @@ def write_sumo(
             flows.append((row.pair, row.rate_per_min * 60.0))
         for pair, per_hour in flows:  # numbers only, so that few bytes wait for their place behind the routes
             stream.write(
-                f'<flow id="f{pair}" begin="0" end="{seconds:g}" vehsPerHour="{per_hour:.9g}" route="p{pair}" '
+                f'<flow id="f{pair}" begin="0" end="{seconds:g}" period="exp({per_hour / 3600:.9g})" route="p{pair}" '
                 'departLane="best" departSpeed="max"/>\n'
             )
         stream.write("</routes>\n")
