@@ -5,7 +5,7 @@ true demand then drive in UXsim (kinematic waves; it knows no volume-delay funct
 policy, the optimum and the equilibrium of the days, on fastest paths of empty roads, and by UXsim's own reactive
 navigation. `--engine sumo` does the same in SUMO's mesoscopic model.
 
-    python benchmarks/simulated.py [--engine uxsim|sumo] [--seeds 5] [--json]
+    python benchmarks/simulated.py [--engine uxsim|sumo] [--seeds 5] [--shares 0.3 0.4] [--json]
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--engine", choices=("uxsim", "sumo"), default="uxsim")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--shares", type=float, nargs="+", default=SHARES)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     minutes: dict[str, dict[str, float]] = {}
     details: dict[str, object] = {}
-    for share in SHARES:
+    for share in options.shares:
         found = simulated(share, options.engine, options.seeds)
         minutes[f"{share:g}"] = {name: round(row.minutes, 4) for name, row in found.rows.items()}
         details[f"{share:g}"] = {

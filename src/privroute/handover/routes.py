@@ -49,13 +49,18 @@ def demand_of(release: Release, demand: Demand | None) -> Demand:
 
 
 def routes_by_pair(
-    release: Release, demand: Demand, *, most_routes: int = MOST_ROUTES, progress: Progress | None = None
+    release: Release,
+    demand: Demand,
+    *,
+    above_per_min: float = 0.0,
+    most_routes: int = MOST_ROUTES,
+    progress: Progress | None = None,
 ) -> Iterator[PairRoutes]:
-    """Every pair with traffic, in the order of the policy's pairs."""
+    """Every pair with more traffic than `above_per_min`, in the order of the policy's pairs."""
     check_progress(progress)
     policy = release.policy
     origin, destination, rate = policy.pairs.origin, policy.pairs.destination, demand.rate_per_min
-    busy = np.flatnonzero(rate > 0)
+    busy = np.flatnonzero(rate > above_per_min)
     for at in range(0, busy.size, _PAIRS_AT_ONCE):
         tell(progress, "Writing routes", at / busy.size)
         block = busy[at : at + _PAIRS_AT_ONCE]

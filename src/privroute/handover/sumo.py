@@ -1,7 +1,7 @@
 """A release for SUMO: a plain network, route distributions with a flow for each pair, and configurations.
 
 nodes.nod.xml, edges.edg.xml : the network, from which `netconvert -c network.netccfg` makes network.net.xml
-routes.rou.xml : a routeDistribution for each pair with traffic, and a flow that draws from it
+routes.rou.xml : a routeDistribution for each pair with traffic, and a flow that draws from it; departures are random
 network.netccfg, simulation.sumocfg : configurations of netconvert and sumo
 
 Node i is n<i>, link e is e<e>, the distribution of pair w is p<w>; labels of links stand in the attribute `name`.
@@ -40,6 +40,7 @@ NETCONVERT_OPTIONS = {
     "junctions.corner-detail": "0",
     "junctions.minimal-shape": "true",  # wide roads that meet at a sharp angle would move the junction otherwise
 }
+_FEWEST_VEHICLES = 1e-3  # a pair that is expected to send fewer has no flow: SUMO cannot wait so long for a vehicle
 _HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
@@ -72,7 +73,8 @@ def write_sumo(
     with write_whole(folder / "routes.rou.xml") as stream:
         stream.write(f"{_HEADER}<routes>\n")
         flows = []
-        for row in routes_by_pair(release, traffic, most_routes=most_routes, progress=progress):
+        least = _FEWEST_VEHICLES / period_min
+        for row in routes_by_pair(release, traffic, above_per_min=least, most_routes=most_routes, progress=progress):
             stream.write(f'<routeDistribution id="p{row.pair}">\n')
             for number, (chance, links) in enumerate(zip(row.probability, row.links, strict=True)):
                 edges = " ".join(f"e{link}" for link in links)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["SumoError", "make_sumo_network", "run_sumo", "sumo_program"]
 
 _REROUTING = {
+    "junction-taz": "true",  # trips begin and end at junctions
     "device.rerouting.probability": "1",
     "device.rerouting.period": "60",
     "device.rerouting.adaptation-interval": "10",

@@ -133,6 +133,7 @@
       choose: (zone) => pick(String(drawing.nodes.label[zone])),
       link: (link) => (by("links").hidden ? false : (selectLink(link), true)),
       place: projection ? (at) => pick(placeAt(at)) : null,
+      legend: (ofLosses) => (ofLosses ? privroute.showLossLegend(by("legend")) : privroute.showLegend(by("legend"), drawing)),
       describe: ({ zone, link }) => (zone === undefined ? describeLink(link) : describeZone(zone)),
     });
 
@@ -157,7 +158,8 @@
     const describeZone = (zone) => {
       const i = drawing.nodes.zone.indexOf(zone);
       const perHour = drawing.nodes.zone_per_h;
-      return `Zone ${drawing.nodes.label[zone]}${perHour ? `\n${words.count(perHour[i])} trips per hour start or end here` : ""}`;
+      const lost = map.losses && map.losses[i] !== null ? `\n${privroute.signed(map.losses[i])} for a mean trip from here` : "";
+      return `Zone ${drawing.nodes.label[zone]}${lost}${perHour ? `\n${words.count(perHour[i])} trips per hour start or end here` : ""}`;
     };
     const describeLink = (i) => {
       const { links, nodes } = drawing;

@@ -97,7 +97,7 @@ privroute.NetworkMap = class extends privroute.MapView {
       const dark = document.documentElement.dataset.theme === "dark";
       this.basemap.draw(pen, { at: (point) => this.at(point), back: (point) => this.back(point), width: this.width, height: this.height, faded: dark });
     }
-    const faded = this.routes.length > 0;
+    const faded = this.routes.length > 0 || this.losses !== null;
     const width = faded ? Math.min(this.stroke, 2.6) : this.stroke;
     for (const connectors of [true, false]) {
       for (let of = 0; of < 7; of++) {
@@ -132,7 +132,7 @@ privroute.NetworkMap = class extends privroute.MapView {
     this.nodes.zone.forEach((node, i) => {
       const [x, y] = this.screen(node);
       if (x < -20 || x > this.width + 20 || y < -20 || y > this.height + 20) return;
-      const radius = room * (0.75 + 0.45 * this.size[i]);
+      const radius = room * (0.75 + 0.45 * this.size[i]) * (this.losses ? 1.5 : 1);
       pen.globalAlpha = this.routes.length && !onRoute.has(node) ? 0.5 : 1;
       pen.beginPath();
       pen.arc(x, y, radius, 0, 7);
@@ -358,6 +358,8 @@ privroute.NetworkMap = class extends privroute.MapView {
   mark(link, losses) {
     this.marked = link;
     this.losses = losses;
+    this.place.querySelector("#legend").hidden = this.routes.length > 0 && losses === null;
+    this.listeners.legend(losses !== null);
     this._draw();
   }
 

@@ -10,6 +10,15 @@ privroute.lossClass = (minutes) => {
 
 privroute.signed = (minutes) => `${minutes > 0 ? "+" : minutes < 0 ? "−" : ""}${Math.abs(minutes).toFixed(2)} min`;
 
+privroute.showLossLegend = (place) => {
+  const { element } = privroute;
+  const classes = [["gain-2", "gain > 1"], ["gain-1", "gain"], ["loss-even", "< 0.1"], ["loss-1", "lose"], ["loss-2", "lose > 1"]];
+  place.replaceChildren(
+    element("p", {}, "Mean minutes of trips from a zone"),
+    element("ol", { class: "scale named", "aria-label": "Colours from gain to loss" }, ...classes.map(([colour, text]) => element("li", { colour }, element("span", {}, text)))),
+  );
+};
+
 privroute.showPeople = (sheet, drawing, people, choose) => {
   const { element, words, signed } = privroute;
   if (people === null) {
