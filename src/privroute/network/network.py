@@ -20,6 +20,7 @@ from privroute.network.checks import (
     real_array,
 )
 from privroute.network.curves import LatencyKind
+from privroute.network.frames import NetworkFrames
 from privroute.network.labels import Label, as_labels
 from privroute.network.latency import Latency, choose_latency
 from privroute.network.streets import Streets
@@ -38,7 +39,7 @@ _EXAMPLES = 5
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Network(RebuiltOnCopy):
+class Network(NetworkFrames, RebuiltOnCopy):
     """A directed network with latency functions, and the zones between which trips are made.
 
     tail, head : (links,) int32, 0-based node indices; parallel links are allowed, self-loops are not

@@ -14,6 +14,7 @@ from privroute.errors import DemandError, PolicyError
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.policy.bushes import Bushes
+from privroute.policy.frames import PolicyFrames
 from privroute.policy.paths import Paths
 from privroute.policy.routes import PolicySummary, Route, RouteList, RoutesOfPairs, SampledLinks, SampledRoutes
 
@@ -35,7 +36,7 @@ _LARGEST_LEAST_SHARE = 0.01  # a node with more than a hundred links into it has
 _MOST_LINKS = 2**29  # of all paths together, where a policy is written out: 2 GB
 
 
-class RoutingPolicy:
+class RoutingPolicy(PolicyFrames):
     """For every pair w a distribution over simple paths, and with it a unit flow x_w.
 
     network : its links and nodes
