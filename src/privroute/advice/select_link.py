@@ -47,9 +47,10 @@ class LinkUse:
 
 
 def link_with_label(network: Network, label: Label) -> int:
-    """Index of the link with this label; a text that spells a number finds that number."""
+    """Index of the link with this label; a text or a row of a data frame that spells a number finds that number."""
+    wanted = str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
     for index, name in enumerate(network.link_labels):
-        if str(name) == str(label):
+        if str(name) == wanted:
             return index
     raise PolicyError(f"no link is labelled {str(label)[:40]!r}; the {network.links:,} labels are in links.parquet")
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "learn": ("learn", "Learn a routing policy from trips and release it under a guarantee."),
     "inspect": ("inspect_release", "Explain what a release protects, how strongly, and what it does not protect."),
     "route": ("route", "Show the routes of a pair with their probabilities and travel times, or sample from them."),
+    "link": ("link", "Show which pairs use a link, and with how much of the released demand."),
     "evaluate": ("evaluate", "Compare a released policy with the optimum and with baselines that need no data."),
     "simulate": ("simulate", "Simulate vehicles that follow a released policy, in UXsim or SUMO."),
     "serve": ("serve", "Serve a release: a page with its map, routes and guarantee, and a JSON API."),

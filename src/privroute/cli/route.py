@@ -19,15 +19,11 @@ _NEGLIGIBLE = 1e-12  # below this it is rounding
 def route(
     release: inputs.ReleaseArgument,
     origin: Annotated[
-        str | None,
-        typer.Argument(metavar="ORIGIN", help="Label of the zone where the trip starts.", show_default=False),
-    ] = None,
+        str, typer.Argument(metavar="ORIGIN", help="Label of the zone where the trip starts.", show_default=False)
+    ],
     destination: Annotated[
-        str | None, typer.Argument(metavar="DESTINATION", help="Label of the zone where it ends.", show_default=False)
-    ] = None,
-    link: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Instead of a pair: show which pairs use this link.")
-    ] = None,
+        str, typer.Argument(metavar="DESTINATION", help="Label of the zone where it ends.", show_default=False)
+    ],
     sample: Annotated[
         int | None, typer.Option(min=1, max=10_000_000, help="Sample this many routes by their probabilities.")
     ] = None,
@@ -35,17 +31,7 @@ def route(
     seed: Annotated[int | None, typer.Option(min=0, help="With --sample: the same seed gives the same draws.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show the routes of a pair with their probabilities and travel times, or sample from them.
-
-    With --link instead of a pair, show which pairs use a link, and with how much traffic (select link).
-    """
-    if link is not None:
-        if origin is not None or sample is not None or seed is not None:
-            raise InputError("--link excludes a pair, --sample and --seed; omit them")
-        _show_link(load(release), link, limit, as_json=as_json)
-        return
-    if origin is None or destination is None:
-        raise InputError("ORIGIN and DESTINATION are missing: pass the labels of two zones, or --link")
+    """Show the routes of a pair with their probabilities and travel times, or sample from them."""
     if seed is not None and sample is None:
         raise InputError("--seed is only valid with --sample; pass the number of routes to sample")
     found = load(release)
@@ -87,39 +73,6 @@ def route(
         line(f"Other routes have probability {chance(routes.remaining)} together; --limit shows more.")
     if sample == 1 and drawn is not None:
         line(f"Take route {int(drawn[0]) + 1}.")
-
-
-def _show_link(found: pr.Release, link: str, limit: int, *, as_json: bool) -> None:
-    """Select link: pairs by their traffic on it."""
-    used = pr.select_link(found.policy, link, found.demand)
-    pairs, names = found.policy.pairs, found.network.end_labels
-    rows = [
-        {
-            "origin": names[pairs.origin[pair]],
-            "destination": names[pairs.destination[pair]],
-            "probability": float(used.probability[position]),
-            "vehicles_per_h": None if used.rate_per_min is None else float(used.rate_per_min[position]) * 60,
-        }
-        for position, pair in enumerate(used.pair[:limit].tolist())
-    ]
-    labels, ends = found.network.node_labels, (found.network.tail[used.link], found.network.head[used.link])
-    total = None if used.rate_per_min is None else float(used.rate_per_min.sum()) * 60
-    if as_json:
-        about = {"link": found.network.link_labels[used.link], "from_node": labels[ends[0]], "to_node": labels[ends[1]]}
-        say_json({**about, "pairs_using": len(used), "vehicles_per_h": total, "pairs": rows})
-        return
-    table(
-        f"Link {link}, from {labels[ends[0]]} to {labels[ends[1]]}",
-        ["pair", "share of its trips", *([] if total is None else ["vehicles / h"])],
-        [
-            [f"{row['origin']} → {row['destination']}", chance(row["probability"])]
-            + ([] if total is None else [f"{row['vehicles_per_h']:,.1f}"])
-            for row in rows
-        ],
-    )
-    shown = "" if len(used) <= limit else f"; --limit shows more than {limit}"
-    traffic = "" if total is None else f", {total:,.0f} vehicles per hour"
-    line(f"Used by {len(used):,} pairs{traffic}{shown}.")
 
 
 def load(release: Path) -> pr.Release:
