@@ -49,9 +49,9 @@ class Fleet:
 
     @classmethod
     def draw(cls, demand: Demand, *, period_min: float = 60.0, platoon: int = 10, seed: int = 0) -> Fleet:
-        """Draw vehicles that depart uniformly over a period.
+        """Draw a Poisson number of vehicles of each pair, which depart uniformly over a period.
 
-        A pair with n expected units gets ⌊n⌋ of them, and one more with the probability that is left.
+        n vehicles are ⌊n / platoon⌋ units, and one more with the probability that is left.
         """
         if isinstance(platoon, bool) or not isinstance(platoon, int) or platoon < 1:
             raise InputError(f"platoon is {platoon!r}; pass a whole number of at least 1")
@@ -64,7 +64,8 @@ class Fleet:
                 "period or a smaller share of the demand"
             )
         chance = np.random.default_rng(seed)
-        units = np.floor(expected + chance.random(expected.size)).astype(np.int64)
+        vehicles = chance.poisson(demand.rate_per_min * period_min)
+        units = np.floor(vehicles / platoon + chance.random(vehicles.size)).astype(np.int64)
         pair = np.repeat(np.arange(units.size), units)
         departure = chance.uniform(0.0, period_min * 60.0, pair.size)
         order = np.argsort(departure, kind="stable")
