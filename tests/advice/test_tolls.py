@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +73,7 @@ def test_tolls_are_written_as_a_table(tmp_path: Path) -> None:
 
 def test_fixed_costs_survive_every_format(tmp_path: Path) -> None:
     network, demand = busy_grid(4, 4)
-    priced = replace(network, fixed_cost_min=np.linspace(0.0, 3.0, network.links))
+    priced = network.with_fixed_costs(np.linspace(0.0, 3.0, network.links))
     pr.write_gmns(priced, tmp_path / "gmns")
     np.testing.assert_array_equal(pr.read_gmns(tmp_path / "gmns").fixed_cost_min, priced.fixed_cost_min)
     pytest.importorskip("networkx")
@@ -113,9 +112,9 @@ def test_tolls_and_lengths_of_a_file_are_costs_only_if_asked(tmp_path: Path) -> 
 
 def test_mechanisms_that_are_proven_for_time_alone_refuse_fixed_costs() -> None:
     network, demand = busy_grid(4, 4)
-    priced = replace(network, fixed_cost_min=1.0)
+    priced = network.with_fixed_costs(1.0)
     history = pr.simulate_days(demand, days=3, seed=1)
     with pytest.raises(GuaranteeError, match="travel times alone"):
         pr.learn(priced, history, pr.Guarantee(1.0, 1e-6), pr.Minimiser(alpha=10.0))
     with pytest.raises(NetworkError, match="fixed_cost_min"):
-        replace(network, fixed_cost_min=-1.0)
+        network.with_fixed_costs(-1.0)

@@ -137,9 +137,9 @@ def test_uxsim_drives_the_release(release: pr.Release) -> None:
 def test_nothing_is_replaced_unless_asked(release: pr.Release, tmp_path: Path) -> None:
     kinds: tuple[HandoverFormat, ...] = ("sumo", "matsim", "omx")
     for kind in kinds:
-        told: list[float] = []
-        paths = hand_over(release, tmp_path / kind, kind, progress=lambda _, share, told=told: told.append(share))
-        assert told[-1] == 1.0
+        told: list[tuple[str, float]] = []
+        paths = hand_over(release, tmp_path / kind, kind, progress=lambda *step: told.append(step))  # noqa: B023
+        assert told[-1][1] == 1.0
         assert sorted(path.name for path in (tmp_path / kind).iterdir()) == sorted(FILES[kind])
         with pytest.raises(InputError, match="already exists"):
             hand_over(release, tmp_path / kind, kind)

@@ -97,8 +97,7 @@ def test_without_coordinates_there_are_tables_but_no_geometries() -> None:
 
 
 def test_drawings_return_their_axes(release: pr.Release) -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    figure = matplotlib.figure.Figure()
+    figure = pytest.importorskip("matplotlib.figure").Figure()
     axes = figure.add_subplot()
     assert pr.draw_network(release.network, axes=axes) is axes
     values = np.linspace(-1, 1, release.network.zones.size)

@@ -37,7 +37,7 @@ def test_a_fleet_has_the_demand_in_expectation_and_departs_in_order() -> None:
     np.testing.assert_array_equal(fleets[3].pair, Fleet.draw(demand, platoon=2, seed=3).pair)
     for wrong in ({"platoon": 0}, {"period_min": 0.0}, {"period_min": float("inf")}):
         with pytest.raises(InputError):
-            Fleet.draw(demand, **wrong)  # type: ignore[arg-type]
+            Fleet.draw(demand, **wrong)
 
 
 def test_routes_are_drawn_by_their_probabilities(release: pr.Release) -> None:

@@ -176,7 +176,7 @@ class Losses:
         origin, rate = self.demand.pairs.origin, self.demand.rate_per_min
         total = np.bincount(origin, rate, self.network.nodes)
         summed = np.bincount(origin, rate * lost, self.network.nodes)
-        return np.divide(summed, total, out=np.full(total.size, np.nan), where=total > 0)
+        return np.asarray(np.divide(summed, total, out=np.full(total.size, np.nan), where=total > 0))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: both comparisons, without the single pairs."""

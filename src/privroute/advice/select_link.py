@@ -46,7 +46,7 @@ class LinkUse:
         return self.pair.size
 
 
-def link_with_label(network: Network, label: Label) -> int:
+def link_with_label(network: Network, label: Label | float) -> int:
     """Index of the link with this label; a text or a row of a data frame that spells a number finds that number."""
     wanted = str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
     for index, name in enumerate(network.link_labels):
@@ -55,7 +55,7 @@ def link_with_label(network: Network, label: Label) -> int:
     raise PolicyError(f"no link is labelled {str(label)[:40]!r}; the {network.links:,} labels are in links.parquet")
 
 
-def select_link(policy: RoutingPolicy, link: Label, demand: Demand | None = None) -> LinkUse:
+def select_link(policy: RoutingPolicy, link: Label | float, demand: Demand | None = None) -> LinkUse:
     """Find the pairs whose routes use a link, given by its label.
 
     demand : gives traffic; usually the released one

@@ -9,7 +9,7 @@ cost, so the optimum is an equilibrium of the tolled network (Pigou). `check_tol
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,7 +65,7 @@ def marginal_tolls(
 def with_tolls(network: Network, toll_min: ArrayLike) -> Network:
     """Return the network whose links also cost these tolls, minutes."""
     tolls = number_array(toll_min, "toll_min", network.links, NetworkError)
-    return replace(network, fixed_cost_min=network.fixed_cost_min + tolls)
+    return network.with_fixed_costs(network.fixed_cost_min + tolls)
 
 
 def check_tolls(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privroute.demand.without_data import free_flow_policy, gravity_policy, uniform_policy
@@ -42,7 +42,7 @@ class Baseline:
     @classmethod
     def of(cls, network: Network, demand: Demand, *, gap: float = _GAP) -> Baseline:
         """Solve the optimum."""
-        solution = solve_optimum(replace(network, fixed_cost_min=0.0), demand, gap=gap)  # of time alone
+        solution = solve_optimum(network.with_fixed_costs(0.0), demand, gap=gap)  # of time alone
         return cls(network, demand, solution.total_travel_time, solution.relative_gap)
 
     def percent(self, policy: RoutingPolicy) -> float:

@@ -8,7 +8,7 @@ says. Only `_Asked.ask` sees a history. Proof: docs/proofs/quality.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,7 +100,7 @@ def _nearest_optimum(study: Study, published: Published, rows: dict[str, Routing
     network = study.network
     if not (getattr(study.mechanism, "fairness", 0.0) or network.has_fixed_costs):
         return rows[RELEASED]
-    return solve_optimum(replace(network, fixed_cost_min=0.0), published.demand, gap=_GAP).policy
+    return solve_optimum(network.with_fixed_costs(0.0), published.demand, gap=_GAP).policy
 
 
 def policies_to_compare(

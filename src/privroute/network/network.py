@@ -198,6 +198,10 @@ class Network(NetworkFrames, RebuiltOnCopy):
         """(labels,) index of the node with each label, found as `node` does; -1 where there is none."""
         return np.fromiter(map(self._index_by_text.get, map(str, labels), repeat(-1)), np.int32)
 
+    def with_fixed_costs(self, fixed_cost_min: ArrayLike) -> Network:
+        """Return the same network with other costs beside time: one for each link, or one for all, minutes."""
+        return replace(self, fixed_cost_min=number_array(fixed_cost_min, "fixed_cost_min", self.links, NetworkError))
+
     def with_latency(self, kind: LatencyKind, **parameters: ArrayLike) -> Network:
         """Return the same network with other curves: "affine" (factor=), "bpr" (b=, power=) or another of the table."""
         return replace(self, latency=choose_latency(kind, self.free_flow_min, self.capacity_per_min, **parameters))

@@ -10,6 +10,7 @@
     async drawing() {
       const found = await (await fetch("page/drawing.json")).json();
       this.release = found.release;
+      this.hasDemand = found.vehicles_per_h !== null;
       return found;
     }
     async _ask(what, origin, destination, more) {
@@ -28,8 +29,8 @@
       return Object.assign(found.map((route) => ({ ...route, probability: route.probability ?? 1, nodes: [], steps: route.legs[0].steps })), { named: found.named });
     }
     async people() {
+      if (!this.hasDemand) return null;
       const answer = await fetch(`v1/people?${new URLSearchParams({ release: this.release })}`);
-      if (answer.status === 404) return null;
       const found = await answer.json();
       if (!answer.ok) throw new Error(found.message);
       return found;
