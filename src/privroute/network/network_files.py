@@ -73,13 +73,8 @@ def read_network(
     notes : receives the numbers of what was left out
     """
     kind, counted = kind_of_network(path), notes if notes is not None else ReadNotes()
-    given: dict[str, object] = {
-        "nodes": nodes,
-        "time_unit": time_unit,
-        "length_unit": length_unit,
-        "speed_unit": speed_unit,
-    }
-    given |= {"toll_factor": toll_factor, "distance_factor": distance_factor}
+    given: dict[str, object] = {"nodes": nodes, "time_unit": time_unit, "length_unit": length_unit}
+    given |= {"speed_unit": speed_unit, "toll_factor": toll_factor, "distance_factor": distance_factor}
     for name, value in given.items():
         if value is not None and kind not in _OF_KINDS[name]:
             wanted = " and ".join(_OF_KINDS[name])
