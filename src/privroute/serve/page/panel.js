@@ -60,7 +60,9 @@ privroute.showStart = (sheet, drawing, choose) => {
       drawing.streets
         ? "Click two places on the map, or type zones or streets. The policy"
         : "Select two zones on the map, or type their labels. The policy",
-      "  spreads the trips of each pair over routes so that the total travel time is as small as possible."),
+      drawing.certificate.options && drawing.certificate.options.fairness > 0
+        ? `  spreads the trips of each pair over routes, a compromise between the least total travel time and equal times on all of them (fairness ${drawing.certificate.options.fairness}).`
+        : "  spreads the trips of each pair over routes so that the total travel time is as small as possible."),
     ...(drawing.pairs
       ? [element("p", {}, "Example: ",
           element("button", { type: "button", class: "text-button", id: "example", onclick: () => choose(origin, destination) }, `${origin} → ${destination}`))]
