@@ -32,14 +32,16 @@ def write_simulation(found: Simulation, folder: str | os.PathLike[str]) -> list[
         json.dump(found.as_dict(), stream, indent=2, allow_nan=False)
         stream.write("\n")
     try:
+        from matplotlib import rc_context, rcParamsDefault  # noqa: PLC0415
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - an optional package
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing a simulation") from None
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    draw_simulation(found, figure.add_subplot())
-    figure.savefig(place / "simulation.png", dpi=150)
+    with rc_context({"font.family": rcParamsDefault["font.family"]}):  # UXsim changes it for the whole process
+        figure = Figure(figsize=(8, 3.6), layout="constrained")
+        FigureCanvasAgg(figure)
+        draw_simulation(found, figure.add_subplot())
+        figure.savefig(place / "simulation.png", dpi=150)
     return [place / "simulation.json", place / "simulation.png"]
 
 
