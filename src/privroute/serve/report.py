@@ -30,6 +30,7 @@ __all__ = ["MOST_LINKS", "report_html"]
 
 MOST_LINKS = 20_000_000  # links of all routes together: some 10 MB of text
 _PAIRS_AT_ONCE = 16_384
+_MOST_PAIRS = 1_000_000  # for which gains and losses are computed: several equilibria, half a minute each beyond
 _TAG = re.compile(
     r'<link rel="stylesheet" href="page/(?P<style>[a-z.]+)">|<script src="page/(?P<script>[a-z.]+)"></script>'
 )
@@ -81,6 +82,10 @@ def _people(release: Release) -> dict[str, Any] | None:
     """Gains and losses; None where no demand was released."""
     if release.demand is None or not release.demand.total_per_min > 0:
         return None
+    if len(release.policy.pairs) > _MOST_PAIRS:
+        return {
+            "skipped": "Gains and losses are not in this file: the network is very large. privroute evaluate --people"
+        }
     return people_of(release)
 
 

@@ -316,7 +316,7 @@
         privroute.showPeople(by("people"), drawing, people, (from, to) => choose({ origin: from, destination: to }));
         say("Gains and losses are shown.");
       }
-      if (people && !by("people").hidden) map.mark(null, people.zone_loss_min);
+      if (people && people.zone_loss_min && !by("people").hidden) map.mark(null, people.zone_loss_min);
     };
     privroute.showLegend(by("legend"), drawing);
     const named = new URLSearchParams(location.hash.slice(1));

@@ -25,6 +25,10 @@ privroute.showPeople = (sheet, drawing, people, choose) => {
     privroute.showProblem(sheet, "Who gains, who loses", "This release has no demand, so gains and losses are not known.");
     return;
   }
+  if (people.skipped) {
+    privroute.showProblem(sheet, "Who gains, who loses", people.skipped);
+    return;
+  }
   const percent = (share) => `${(share * 100).toFixed(share > 0 && share < 0.001 ? 2 : 1)} %`;
   const { fastest, equilibrium } = people.against;
   const comparison = [["than without advice (equilibrium)", equilibrium], ["than the fastest route of the moment", fastest]].map(([name, found]) =>
