@@ -100,7 +100,8 @@ nb::dict assign_py(const Array<Node>& tail, const Array<Node>& head, const Array
                    const LatencyArrays& latency_arrays, const Array<double>& background, const Array<Node>& origin,
                    const Array<Node>& destination, const Array<double>& demand, const Array<double>& fixed_cost,
                    double social, double gap, int max_iterations, double time_limit, int threads,
-                   const nb::object& progress, const std::optional<PolicyArrays>& earlier, const BushArrays* earlier_bushes) {
+                   const nb::object& progress, const std::optional<PolicyArrays>& earlier,
+                   const BushArrays* earlier_bushes) {
     Assignment result;
     std::exception_ptr failure;
     {

@@ -13,7 +13,7 @@ namespace privroute {
 
 struct Traffic {
     std::vector<CostCurve> curve;
-    std::vector<CostCurve> own;    // the equilibrium's curves where both are mixed, else empty
+    std::vector<CostCurve> own;      // the equilibrium's curves where both are mixed, else empty
     std::vector<double> fixed_cost;  // by link of the reduced network; empty: none
     Weighing weighing;               // its costs by network link are not used here
     std::vector<double> fixed;  // flow that no shift touches: background traffic and trips whose link is given

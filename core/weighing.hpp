@@ -36,7 +36,8 @@ struct Weighing {
         return value + fixed_of(link) * y;
     }
     [[nodiscard]] CostCurve::Value mix(const CostCurve::Value& marginal, const CostCurve::Value& own) const {
-        return {social * marginal.cost + (1.0 - social) * own.cost, social * marginal.slope + (1.0 - social) * own.slope};
+        return {social * marginal.cost + (1.0 - social) * own.cost,
+                social * marginal.slope + (1.0 - social) * own.slope};
     }
 };
 

@@ -158,7 +158,7 @@ def test_the_commands_say_who_loses_and_write_files(tmp_path: Path) -> None:
     assert '"pairs_using"' in run("link", tmp_path / "release", "5", "--json").out
     plan = run(
         *("plan", "--network", "sioux-falls", "--days", "5", "--draws", "1", "--epsilons", "1"),
-        *("--fairness-curve", "--out", tmp_path / "plan"),
+        *("--fairness", "0.5", "--fairness-curve", "--out", tmp_path / "plan"),
     )
     assert plan.code == 0, plan.err
     assert "longest over shortest" in plan.text

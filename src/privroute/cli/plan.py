@@ -26,6 +26,7 @@ _TUNED = ("alpha", "tilt", "detour", "power", "cap_factor", "steps_per_day")
 _KEYS = (
     *("network.source", "network.latency", "network.on_unreachable"),
     *("calendar.days", "calendar.period_min", "data.expansion", "guarantee.delta", "mechanism.name", "mechanism.alpha"),
+    "mechanism.fairness",
     *("unit.protect", "unit.max_requests", "unit.max_per_pair", "quality.share"),
 )
 
