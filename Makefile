@@ -6,6 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 
+, := ,
+
 SANITIZED := build/sanitized/privroute
 BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/flow_mechanisms.py,$(wildcard benchmarks/*.py))
 
@@ -70,7 +72,7 @@ $(VENV)/.python:
 
 # One stamp per set of extras: a demo does not wait for linters.
 $(VENV)/.run: EXTRAS := all
-$(VENV)/.test: EXTRAS := test,lint,docs
+$(VENV)/.test: EXTRAS := test,lint,docs$(if $(filter true,$(CI)),$(,)sumo)
 $(VENV)/.docs: EXTRAS := docs
 $(VENV)/.bench: EXTRAS := all,bench
 $(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: $(VENV)/.python $(CORE)

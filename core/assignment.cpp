@@ -133,15 +133,19 @@ private:
     }
 
     [[nodiscard]] Traffic traffic() const {
-        std::vector<CostCurve> curves;
-        std::vector<double> fixed;
+        const Weighing& weighing = options_.weighing;
+        std::vector<CostCurve> curves, own;
+        std::vector<double> fixed_cost, fixed;
         curves.reserve(reduction_.original.size());
         fixed.reserve(reduction_.original.size());
-        for (const Link link : reduction_.original) {
-            curves.push_back(problem_.latency.cost(static_cast<std::size_t>(link), options_.criterion));
+        for (const Link original : reduction_.original) {
+            const auto link = static_cast<std::size_t>(original);
+            curves.push_back(problem_.latency.cost(link, weighing.first()));
+            if (weighing.mixed()) own.push_back(problem_.latency.cost(link, Criterion::equilibrium));
+            if (!weighing.fixed.empty()) fixed_cost.push_back(weighing.fixed[link]);
             fixed.push_back(problem_.background[link] + given_[link]);
         }
-        return {std::move(curves), std::move(fixed)};
+        return {std::move(curves), std::move(own), std::move(fixed_cost), weighing, std::move(fixed)};
     }
 
     // Alternates between renewing and equilibrating the bushes until the gap is at most `goal`.
@@ -181,9 +185,8 @@ private:
         for (std::size_t e = 0; e < reduction_.original.size(); ++e) flow[reduction_.original[e]] = traffic.flow[e];
         double given_cost = 0.0, objective = 0.0;
         for (std::size_t e = 0; e < flow.size(); ++e) {
-            objective += problem_.latency.objective(e, flow[e], options_.criterion);
-            if (given_[e] > 0.0)
-                given_cost += given_[e] * problem_.latency.cost(e, options_.criterion).at(flow[e]).cost;
+            objective += options_.weighing.objective(problem_.latency, e, flow[e]);
+            if (given_[e] > 0.0) given_cost += given_[e] * options_.weighing.cost(problem_.latency, e, flow[e]).cost;
         }
         const double shortest = cost.shortest + given_cost;
         const double gap = cost.excess > 0.0 ? cost.excess / shortest : 0.0;
@@ -210,9 +213,9 @@ private:
         std::vector<double> cost(problem_.network.links());
         for (std::size_t link = 0; link < cost.size(); ++link) {
             const double y = problem_.background[link] + result_.link_flow[link];
-            cost[link] = problem_.latency.cost(link, options_.criterion).at(y).cost;
+            cost[link] = options_.weighing.cost(problem_.latency, link, y).cost;
             total += result_.link_flow[link] * cost[link];
-            result_.objective += problem_.latency.objective(link, y, options_.criterion);
+            result_.objective += options_.weighing.objective(problem_.latency, link, y);
         }
         const double shortest = route_rest(bushes, cost);
         result_.relative_gap = total > shortest ? total / shortest - 1.0 : 0.0;

@@ -2,6 +2,7 @@
 //
 //     optimum:      minimise  sum_e y_e f_e(y_e)
 //     equilibrium:  minimise  sum_e int_0^{y_e} f_e
+//     between:      minimise  a weighted mean of both; costs that are not time are added (weighing.hpp)
 //     over          y = background + sum_w demand_w x_w,   x_w a unit flow from origin to destination of pair w
 //
 // Solved by a variant of Algorithm B (Dial 2006) on the reduced graph (reduction.hpp): one bush per source; in turn the
@@ -18,6 +19,7 @@
 #include "latency.hpp"
 #include "policy.hpp"
 #include "policy_bushes.hpp"
+#include "weighing.hpp"
 
 namespace privroute {
 
@@ -36,7 +38,7 @@ struct AssignmentProblem {
 };
 
 struct AssignmentOptions {
-    Criterion criterion = Criterion::optimum;
+    Weighing weighing;
     double gap = 1e-8;  // relative: TSTT / SPTT - 1
     int max_iterations = 1000;
     double time_limit = std::numeric_limits<double>::infinity();  // seconds

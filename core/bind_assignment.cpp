@@ -98,9 +98,10 @@ std::vector<std::tuple<std::string, std::size_t>> curves() {
 
 nb::dict assign_py(const Array<Node>& tail, const Array<Node>& head, const Array<std::uint8_t>& no_through,
                    const LatencyArrays& latency_arrays, const Array<double>& background, const Array<Node>& origin,
-                   const Array<Node>& destination, const Array<double>& demand, bool equilibrium, double gap,
-                   int max_iterations, double time_limit, int threads, const nb::object& progress,
-                   const std::optional<PolicyArrays>& earlier, const BushArrays* earlier_bushes) {
+                   const Array<Node>& destination, const Array<double>& demand, const Array<double>& fixed_cost,
+                   double social, double gap, int max_iterations, double time_limit, int threads,
+                   const nb::object& progress, const std::optional<PolicyArrays>& earlier,
+                   const BushArrays* earlier_bushes) {
     Assignment result;
     std::exception_ptr failure;
     {
@@ -110,7 +111,7 @@ nb::dict assign_py(const Array<Node>& tail, const Array<Node>& head, const Array
         const AssignmentProblem problem{network,      latency,           view(background),
                                         view(origin), view(destination), view(demand)};
         AssignmentOptions options;
-        options.criterion = equilibrium ? Criterion::equilibrium : Criterion::optimum;
+        options.weighing = {social, view(fixed_cost)};
         options.gap = gap;
         options.max_iterations = max_iterations;
         options.time_limit = time_limit;
@@ -178,7 +179,7 @@ void bind_assignment(nb::module_& module) {
         .def("evaluate", &evaluate, "flow"_a, nb::kw_only(), "equilibrium"_a = false);
     module.def("curves", &curves);
     module.def("assign", &assign_py, nb::kw_only(), "tail"_a, "head"_a, "no_through"_a, "latency"_a, "background"_a,
-               "origin"_a, "destination"_a, "demand"_a, "equilibrium"_a = false, "gap"_a = 1e-8,
+               "origin"_a, "destination"_a, "demand"_a, "fixed_cost"_a, "social"_a = 1.0, "gap"_a = 1e-8,
                "max_iterations"_a = 1000, "time_limit"_a = std::numeric_limits<double>::infinity(), "threads"_a = 1,
                "progress"_a = nb::none(), "earlier"_a = nb::none(), "earlier_bushes"_a = nb::none());
 }

@@ -59,6 +59,20 @@ Owned<double> expected(const BushArrays& bushes, const Array<double>& value, int
     return give(std::move(result));
 }
 
+// (pairs,) each: least and greatest sum of a link value over the used routes.
+nb::tuple route_range(const BushArrays& bushes, const Array<double>& value, double least_share, int threads) {
+    needs(value.size(), bushes.view().head.size());
+    std::vector<double> low, high;
+    {
+        nb::gil_scoped_release unlocked;
+        for (const RouteRange::Value& one : sweep(bushes.view(), RouteRange{view(value), least_share}, threads)) {
+            low.push_back(one.low);
+            high.push_back(one.high);
+        }
+    }
+    return nb::make_tuple(give(std::move(low)), give(std::move(high)));
+}
+
 Owned<double> likeliest(const BushArrays& bushes, int threads) {
     std::vector<double> result;
     {
@@ -171,6 +185,7 @@ void bind_bushes(nb::module_& module) {
         .def("first_fault", &first_fault, "threads"_a)
         .def("load", &load, "rate"_a, "threads"_a)
         .def("expected", &expected, "value"_a, "threads"_a)
+        .def("route_range", &route_range, "value"_a, "least_share"_a, "threads"_a)
         .def("likeliest", &likeliest, "threads"_a)
         .def("route_counts", &route_counts, "threads"_a)
         .def("totals", &totals, "threads"_a)

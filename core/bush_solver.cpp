@@ -182,7 +182,7 @@ void BushSolver::remember() {
 double BushSolver::ascent(const std::vector<double>& from, const std::vector<double>& direction, double step) const {
     double sum = 0.0;
     for (std::size_t e = 0; e < from.size(); ++e)
-        if (direction[e] != 0.0) sum += direction[e] * traffic_.curve[e].at(from[e] + step * direction[e]).cost;
+        if (direction[e] != 0.0) sum += direction[e] * traffic_.at(e, from[e] + step * direction[e]).cost;
     return sum;
 }
 

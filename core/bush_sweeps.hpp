@@ -24,6 +24,25 @@ struct ExpectedValue {
     static Value joined(Value a, Value b) { return a + b; }
 };
 
+// Least and greatest sum of a link value over the used routes to a node: those whose every link carries at least the
+// share `least_share` of what the root sends to the link's head.
+struct RouteRange {
+    struct Value {
+        double low;
+        double high;
+    };
+    std::span<const double> by_link;
+    double least_share;
+    static constexpr Value at_root{0.0, 0.0};
+    static constexpr Value nothing{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+    [[nodiscard]] Value extended(Value tail, Link link, double share) const {
+        if (share < least_share) return nothing;
+        const double value = by_link[static_cast<std::size_t>(link)];
+        return {tail.low + value, tail.high + value};
+    }
+    static Value joined(Value a, Value b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
+};
+
 // Probability of the most probable route to a node.
 struct Likeliest {
     using Value = double;

@@ -15,6 +15,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from privroute.advice.compliance import compliance_curve as compliance_curve
+    from privroute.advice.fairness import fairness_curve as fairness_curve
+    from privroute.advice.fairness import unfairness as unfairness
+    from privroute.advice.losses import who_loses as who_loses
+    from privroute.advice.select_link import select_link as select_link
+    from privroute.advice.tolls import check_tolls as check_tolls
+    from privroute.advice.tolls import marginal_tolls as marginal_tolls
+    from privroute.advice.tolls import with_tolls as with_tolls
     from privroute.demand.gravity import gravity_demand as gravity_demand
     from privroute.errors import PrivrouteError as PrivrouteError
     from privroute.flows.optimum import Solution as Solution
@@ -24,6 +32,8 @@ if TYPE_CHECKING:
     from privroute.flows.projection import project as project
     from privroute.flows.regularised import RegularisedOptimum as RegularisedOptimum
     from privroute.flows.regularised import minimise_regularised as minimise_regularised
+    from privroute.handover.export import hand_over as hand_over
+    from privroute.handover.uxsim_world import to_uxsim as to_uxsim
     from privroute.history.daily_od import read_daily_od as read_daily_od
     from privroute.history.demand_history import DemandHistory as DemandHistory
     from privroute.history.simulate import simulate_days as simulate_days
@@ -70,6 +80,7 @@ if TYPE_CHECKING:
     from privroute.release.release import Release as Release
     from privroute.release.release import load_release as load_release
     from privroute.release.signing import sign_release as sign_release
+    from privroute.simulation.comparison import simulate as simulate
     from privroute.study.calendar import Calendar as Calendar
     from privroute.study.contribution import Contribution as Contribution
     from privroute.study.frame import Frame as Frame
@@ -84,11 +95,18 @@ if TYPE_CHECKING:
     from privroute.study.trip_format import TripFormat as TripFormat
 
 _PUBLIC = {
+    "advice.compliance": ("compliance_curve",),
+    "advice.fairness": ("fairness_curve", "unfairness"),
+    "advice.losses": ("who_loses",),
+    "advice.select_link": ("select_link",),
+    "advice.tolls": ("check_tolls", "marginal_tolls", "with_tolls"),
     "demand.gravity": ("gravity_demand",),
     "errors": ("PrivrouteError",),
     "flows.optimum": ("Solution", "solve_equilibrium", "solve_optimum"),
     "flows.projection": ("Projection", "project"),
     "flows.regularised": ("RegularisedOptimum", "minimise_regularised"),
+    "handover.export": ("hand_over",),
+    "handover.uxsim_world": ("to_uxsim",),
     "history.daily_od": ("read_daily_od",),
     "history.demand_history": ("DemandHistory",),
     "history.simulate": ("simulate_days",),
@@ -123,6 +141,7 @@ _PUBLIC = {
     "release.certificate": ("Certificate",),
     "release.release": ("Release", "load_release"),
     "release.signing": ("sign_release",),
+    "simulation.comparison": ("simulate",),
     "study.calendar": ("Calendar",),
     "study.contribution": ("Contribution",),
     "study.frame": ("Frame",),

@@ -8,6 +8,7 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
+from privroute.cli.people import show_people
 from privroute.cli.route import load
 from privroute.cli.study_options import settings_of, with_keys
 from privroute.cli.terminal import line, percent, say, table, warn
@@ -47,6 +48,17 @@ def evaluate(
     study: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Study file with the settings for reading private data.")
     ] = None,
+    people: Annotated[
+        bool, typer.Option("--people", help="Also show who gains and loses, and what happens if only some follow.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="With --people: folder for pairs.csv, compliance.csv and people.png."),
+    ] = None,
+    tolls: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="CSV file to write: the marginal-cost toll of each link, minutes."),
+    ] = None,
 ) -> None:
     """Compare a released policy with the optimum.
 
@@ -61,6 +73,7 @@ def evaluate(
     if not private and (given or study is not None):
         option = KEYS[next(iter(given))].flag if given else "--study"
         raise InputError(f"{option} is only valid with --private-counts or --private-trips; remove it")
+    _check_files(bool(private), people, out, tolls)
     if demand is None and matrix is not None:
         raise InputError("--matrix is only valid with --demand; remove it")
     if private_trips and study is None:
@@ -84,6 +97,7 @@ def evaluate(
             demand, found.network, period_min=demand_period_min, on_unreachable=on_unreachable, matrix=matrix
         )
         _show(found, traffic, f"Against the demand of {demand}")
+        _more(found, traffic.on(found.policy.pairs), people, out, tolls)
         return
     if found.demand is None:
         raise InputError(f"{release} contains no demand; pass a public one with --demand")
@@ -95,6 +109,29 @@ def evaluate(
         "The policy was computed for this demand, so the modelled figure says nothing about real traffic. Use --demand "
         "to compare with another demand. Only the curator can compare with the real traffic (--private-counts)."
     )
+    _more(found, found.demand, people, out, tolls)
+
+
+def _check_files(private: bool, people: bool, out: Path | None, tolls: Path | None) -> None:
+    """Refuse files of what is private, and a folder without anything to write."""
+    if private and (people or out is not None or tolls is not None):
+        raise InputError("--people, --out and --tolls are for public demands; nothing private is written to files")
+    if out is not None and not people:
+        raise InputError("--out is only valid with --people; add it")
+    if tolls is not None and tolls.exists():
+        raise InputError(f"{tolls} already exists; choose another file for --tolls")
+
+
+def _more(found: "pr.Release", traffic: "pr.Demand", people: bool, out: Path | None, tolls: Path | None) -> None:
+    """What was asked for beside the comparison."""
+    if people:
+        show_people(found, traffic, out)
+    if tolls is not None:
+        from privroute.advice.tolls import write_tolls  # noqa: PLC0415 - numbers
+
+        fairness = float(found.certificate.options.get("fairness", 0.0))
+        write_tolls(found.network, found.policy, traffic, tolls, fairness=fairness)
+        line(f"Written: {tolls}")
 
 
 def _private_mean(

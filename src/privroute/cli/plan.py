@@ -26,6 +26,7 @@ _TUNED = ("alpha", "tilt", "detour", "power", "cap_factor", "steps_per_day")
 _KEYS = (
     *("network.source", "network.latency", "network.on_unreachable"),
     *("calendar.days", "calendar.period_min", "data.expansion", "guarantee.delta", "mechanism.name", "mechanism.alpha"),
+    "mechanism.fairness",
     *("unit.protect", "unit.max_requests", "unit.max_per_pair", "quality.share"),
 )
 
@@ -60,6 +61,9 @@ def plan(
         Path | None,
         typer.Option(metavar="PATH", help="Public CSV with trips, users: compare bounds on users (and days) instead."),
     ] = None,
+    fairness_curve: Annotated[
+        bool, typer.Option("--fairness-curve", help="Also show what fairer policies cost: total time and unfairness.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Folder for plan.csv, plan.json and plan.png.")
     ] = None,
@@ -114,9 +118,29 @@ def plan(
             progress=progress,
         )
     _show(found, roads, kept, own)
-    if out is not None:
-        for path in write_plan(found, out):
-            line(f"Written: {path}")
+    written = [] if out is None else write_plan(found, out)
+    if fairness_curve:
+        written += _fairness(roads, usual, out)
+    for path in written:
+        line(f"Written: {path}")
+
+
+def _fairness(roads: pr.Network, prior: pr.Demand, out: Path | None) -> list[Path]:
+    """Show the trade-off of total time against unfairness on the prior; write it where there is a folder."""
+    from privroute.advice.fairness_files import write_fairness  # noqa: PLC0415 - numbers
+
+    with bar() as progress:
+        rows = pr.fairness_curve(roads, prior, progress=progress)
+    table(
+        "Fairness of the prior's optimum",
+        ["fairness", "total time\nabove optimum", "longest over shortest\nroute, worst pair", "mean trip"],
+        [(f"{row.fairness:g}", percent(row.above_optimum), f"{row.worst:.3f}", f"{row.mean:.4f}") for row in rows],
+    )
+    say(
+        "Fairness 0 minimizes total time; 1 is the equilibrium, where all routes of a pair take equally long. Choose "
+        "it with --fairness (mechanisms counts, daily, layered)."
+    )
+    return [] if out is None else write_fairness(rows, out)
 
 
 def _check_prior(prior: Path | None, zone_sizes: Path | None, trips_per_hour: float | None) -> None:

@@ -45,26 +45,45 @@ def export(
     kind: Annotated[
         inputs.ExportName,
         typer.Option(
-            "--format", help="Write geojson or csv for QGIS and spreadsheets, gmns for models, routes as Parquet."
+            "--format",
+            help="Write geojson, gpkg or csv for QGIS and spreadsheets, routes as Parquet, gmns and omx for models, "
+            "sumo or matsim for simulators.",
         ),
     ] = "geojson",
     most_routes: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Write at most this many routes of each pair, the most probable.")
     ] = 20,
+    demand: Annotated[
+        Path | None, typer.Option(metavar="PATH", help=f"For sumo, matsim and omx: {inputs.PUBLIC_DEMAND}")
+    ] = None,
     trusted: inputs.TrustedOption = None,
     overwrite: _Overwrite = False,
 ) -> None:
-    """Write link flows and routes as GeoJSON, CSV or GMNS files, or all routes as one Parquet table."""
+    """Write a release for other tools.
+
+    geojson, gpkg (with styles for QGIS) and csv have link flows and routes; routes is one Parquet table; gmns is a
+    network with link performance; omx has matrices of demand and minutes; sumo and matsim have a network and vehicles
+    that follow the policy, drawn from the released demand.
+    """
     try:
-        from privroute.serve.export import FILES, export_release  # noqa: PLC0415 - optional packages
+        from privroute.handover.export import FILES, hand_over  # noqa: PLC0415 - optional packages
     except ImportError as problem:
         raise _missing(problem, "the export") from None
     taken = [] if overwrite else [out / name for name in FILES[kind] if (out / name).exists()]
     if taken:
         raise _taken(taken[0])
+    if demand is not None and kind not in ("sumo", "matsim", "omx"):
+        raise InputError(f"--demand is only valid with --format sumo, matsim or omx, not {kind}; remove it")
     found = load(release, trusted)
+    traffic = None
+    if demand is not None:
+        from privroute.study.source import read_public_demand  # noqa: PLC0415 - readers
+
+        traffic = read_public_demand(demand, found.network, on_unreachable="drop")
     with bar() as progress:
-        paths = export_release(found, out, kind, overwrite=overwrite, most_routes=most_routes, progress=progress)
+        paths = hand_over(
+            found, out, kind, demand=traffic, overwrite=overwrite, most_routes=most_routes, progress=progress
+        )
     for path in paths:
         line(f"Written: {path}")
     if found.network.coordinates is None and kind != "routes":

@@ -42,7 +42,7 @@ class Baseline:
     @classmethod
     def of(cls, network: Network, demand: Demand, *, gap: float = _GAP) -> Baseline:
         """Solve the optimum."""
-        solution = solve_optimum(network, demand, gap=gap)
+        solution = solve_optimum(network.with_fixed_costs(0.0), demand, gap=gap)  # of time alone
         return cls(network, demand, solution.total_travel_time, solution.relative_gap)
 
     def percent(self, policy: RoutingPolicy) -> float:

@@ -2,11 +2,13 @@
 
     optimum      minimise Σ_e y_e f_e(y_e)          everybody's time together is least
     equilibrium  minimise Σ_e ∫₀^{y_e} f_e          nobody gains by another path (Wardrop)
+    between      minimise (1 − fairness) Σ_e y_e f_e(y_e) + fairness Σ_e ∫₀^{y_e} f_e
 
-over y = background + Σ_w Λ_w x_w with a unit flow x_w for each pair. Both say: used paths have the least cost, the
-marginal cost t = f + y f' for the optimum, the time f for the equilibrium. How far a solution is from that is its
-relative gap, Σ_e c_e (y_e − background_e) / Σ_w Λ_w (least cost of w) − 1, computed at the end from the policy's link
-flows and shortest paths sought afresh.
+(the interpolated assignment of Jalota, Solovey, Tsao, Zoepf and Pavone, 2021), each with Σ_e y_e g_e added for fixed
+costs g, over y = background + Σ_w Λ_w x_w with a unit flow x_w for each pair. All say: used paths have the least cost,
+the marginal cost t = f + y f' for the optimum, the time f for the equilibrium, f + (1 − fairness) y f' between them,
+each with g. How far a solution is from that is its relative gap, Σ_e c_e (y_e − background_e) / Σ_w Λ_w (least cost of
+w) − 1, computed at the end from the policy's link flows and shortest paths sought afresh.
 """
 
 from __future__ import annotations
@@ -109,6 +111,7 @@ def solve_optimum(
     network: Network,
     demand: Demand,
     *,
+    fairness: float = 0.0,
     gap: float = 1e-8,
     max_iterations: int = 1000,
     time_limit_s: float | None = None,
@@ -118,6 +121,8 @@ def solve_optimum(
 ) -> Solution:
     """Route the demand with minimal total travel time.
 
+    fairness : from 0 (least total time) to 1 (equilibrium, where routes of a pair take equally long): a larger one
+        gives some total time away so that nobody is sent on a much longer route
     gap : relative gap to reach
     time_limit_s : stop after this many seconds and return the current solution, with a status that says so
     start : an earlier solution or policy for the same pairs, used as the starting point
@@ -127,7 +132,9 @@ def solve_optimum(
         while solving in decades of the gap; if it returns False the solver stops and returns the current solution, with
         a status that says so
     """
-    return _solve(False, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
+    return _solve(
+        1.0 - _fairness(fairness), network, demand, gap, max_iterations, time_limit_s, start, threads, progress
+    )
 
 
 def solve_equilibrium(
@@ -142,11 +149,11 @@ def solve_equilibrium(
     progress: Progress | None = None,
 ) -> Solution:
     """Route the demand so that nobody has a faster path (Wardrop); arguments as for `solve_optimum`."""
-    return _solve(True, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
+    return _solve(0.0, network, demand, gap, max_iterations, time_limit_s, start, threads, progress)
 
 
 def _solve(
-    equilibrium: bool,
+    social: float,
     network: Network,
     demand: Demand,
     gap: float,
@@ -175,7 +182,8 @@ def _solve(
         origin=pairs.origin,
         destination=pairs.destination,
         demand=demand.rate_per_min,
-        equilibrium=equilibrium,
+        fixed_cost=network.fixed_cost_min if network.has_fixed_costs else np.empty(0),
+        social=social,
         gap=gap,
         max_iterations=max_iterations,
         time_limit=math.inf if time_limit_s is None else time_limit_s,
@@ -244,6 +252,13 @@ def _start(start: Solution | RoutingPolicy | None, network: Network, demand: Dem
     if policy.is_by_origin:
         return {"earlier_bushes": policy.bushes.core}
     return {"earlier": (policy.pair_start, policy.path_start, policy.links, policy.probability)}
+
+
+def _fairness(value: float) -> float:
+    _check("fairness", value, 0.0)
+    if value > 1:
+        raise InputError(f"fairness is {show(value)}; pass a number from 0 (optimum) to 1 (equilibrium)")
+    return float(value)
 
 
 def _check(name: str, value: float, least: float, *, whole: bool = False) -> None:

@@ -114,8 +114,10 @@ def open_database(memory_mb: object, temp_folder: object) -> Iterator[Database]:
         }
         connection = duckdb.connect(":memory:", config=settings)
         try:
-            # where Python is interactive, DuckDB would draw how far it is with private files on the standard output
-            connection.execute("SET enable_progress_bar = false")
+            # where Python is interactive, DuckDB would draw how far it is with private files on the standard output; in
+            # Jupyter without ipywidgets it draws nothing, and refuses to be told so
+            if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
+                connection.execute("SET enable_progress_bar = false")
             connection.execute("SET lock_configuration = true")
             yield Database(duckdb, connection)
         finally:

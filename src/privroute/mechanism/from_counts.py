@@ -81,7 +81,7 @@ def policy_from_counts(
     network: Network, demand: Demand, options: Counts | Daily, *, progress: Progress | None
 ) -> RoutingPolicy:
     """Optimum of a released demand. Post-processing: start, support and stopping depend on that demand only."""
-    solution = solve_optimum(network, demand, gap=options.gap, progress=progress)
+    solution = solve_optimum(network, demand, fairness=options.fairness, gap=options.gap, progress=progress)
     if solution.status != "converged":
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
     return solution.policy

@@ -233,7 +233,8 @@ def _published(study: Study, known: Estimate, tables: Tables | None, progress: P
     if known.shortcoming is not None:
         warnings.warn(f"the released demand: {known.shortcoming}", RuntimeWarning, stacklevel=2)
     demand, factor = with_known_total(study, _demand(study, known.counts))
-    solution = solve_optimum(study.network, demand, gap=study.mechanism.gap, progress=progress)  # type: ignore[union-attr]  # it has one
+    options = cast("Layered", study.mechanism)
+    solution = solve_optimum(study.network, demand, fairness=options.fairness, gap=options.gap, progress=progress)
     if solution.status != "converged":
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
     sums = None

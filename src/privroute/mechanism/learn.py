@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from privroute.mechanism.promise import Promise
     from privroute.progress import Progress
-    from privroute.study.mechanisms import Mechanism
+    from privroute.study.mechanisms import Mechanism, Unprotected
 
 __all__ = ["Announcement", "NoisyAnswer", "certify", "learn", "learn_with_noise", "warn_of_large_delta"]
 
@@ -176,7 +176,10 @@ class Announcement:
         study, certificate = self.study, self.certificate
         if self.shares is None:
             self._check(history)
-            solution = solve_optimum(study.network, history.mean, gap=study.mechanism.gap, progress=progress)  # type: ignore[union-attr]  # "none" has one
+            options = cast("Unprotected", study.mechanism)
+            solution = solve_optimum(
+                study.network, history.mean, fairness=options.fairness, gap=options.gap, progress=progress
+            )
             return Release(solution.policy, _of(certificate, history))
         shares = self.shares
         draws = self._charged(history, progress)

@@ -15,7 +15,7 @@ import numpy as np
 
 from privroute.demand.without_data import free_flow_policy, gravity_policy, uniform_policy
 from privroute.errors import PrivrouteError
-from privroute.flows.optimum import solve_equilibrium
+from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.flows.time_bounds import BoundedTime, LeastTime
 from privroute.mechanism.interface import Question
 from privroute.network.demand import Demand
@@ -80,7 +80,7 @@ def converse(
         model = Demand(study.pairs, np.full(len(study.pairs), rate))
     gap = max(_GAP, getattr(study.mechanism, "gap", 0.0))
     rows = policies_to_compare(study.network, published.policy, model, known=published.demand is not None, gap=gap)
-    best = rows[RELEASED] if published.demand is not None else rows.get("equal_demand", rows[RELEASED])
+    best = _nearest_optimum(study, published, rows)
     least = LeastTime.at(study.network, study.pairs, best.link_flow(model))
     precision = promise.scale / allowed[-1]
     asked = _Asked.of(study, counted, least, model, rows, precision)
@@ -92,6 +92,16 @@ def converse(
         for at, (name, row) in enumerate(asked.rows.items(), start=1)
     }
     return Quality(study.quality_share, float(found[0]), float(deviation[0]), measured)
+
+
+def _nearest_optimum(study: Study, published: Published, rows: dict[str, RoutingPolicy]) -> RoutingPolicy:
+    """The public policy at whose link flows the least time is bounded: the nearer to the optimum, the tighter."""
+    if published.demand is None:
+        return rows.get("equal_demand", rows[RELEASED])
+    network = study.network
+    if not (getattr(study.mechanism, "fairness", 0.0) or network.has_fixed_costs):
+        return rows[RELEASED]
+    return solve_optimum(network.with_fixed_costs(0.0), published.demand, gap=_GAP).policy
 
 
 def policies_to_compare(

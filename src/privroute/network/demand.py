@@ -10,6 +10,7 @@ import numpy as np
 
 from privroute.errors import DemandError
 from privroute.network.checks import RebuiltOnCopy, as_number, check_type, number_array, real_number
+from privroute.network.frames import DemandFrames
 from privroute.network.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ __all__ = ["Demand"]
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class Demand(RebuiltOnCopy):
+class Demand(DemandFrames, RebuiltOnCopy):
     """A rate for each pair: Λ_w vehicles per minute that the network has to carry.
 
     pairs : the pairs w

@@ -23,33 +23,39 @@ _MOST_LABELS = 60
 _LONG_SIDE_IN, _SHORT_SIDE_IN = 8.0, 4.0
 _BAR_IN = 1.2  # beside the drawing, for the colours
 _DISC_POINTS2 = (60.0, 220.0)  # area of the smallest and of the largest disc
+_GREY = "#c8ced6"
 _BESIDE = 0.035  # opposite links are drawn side by side, this far apart as a share of the median link
 
 
 def draw_network(
     network: Network,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None = None,
     *,
     demand: Demand | None = None,
     link_values: ArrayLike | None = None,
     link_title: str = "free-flow time (min)",
+    zone_values: ArrayLike | None = None,
+    zone_title: str = "",
     title: str | None = None,
-) -> None:
+    axes: Any = None,
+) -> Any:
     """Draw links on their coordinates, coloured by a value, and zones as discs sized by their demand.
 
     link_values : (links,) values that determine the colours of the links; default: free-flow minutes
     link_title : what the colours mean, with its unit
-    path : output file; its extension determines the format (.png, .svg, .pdf)
+    zone_values, zone_title : (zones,) values around 0 that colour the discs instead, NaN for none; links are then grey
+    path : output file; its extension determines the format (.png, .svg, .pdf). Default: none is written
+    axes : Matplotlib axes to draw into. Default: those of a new figure
+
+    Returns the axes.
     """
     try:
         from matplotlib import colormaps  # noqa: PLC0415 - an optional package
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
         from matplotlib.collections import LineCollection  # noqa: PLC0415
-        from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing a network") from None
     check_type(network, Network, "network", InputError)
-    place = as_path(path)
+    place = None if path is None else as_path(path)
     if network.coordinates is None:
         raise InputError(f"the network has no coordinates, so it cannot be drawn; read it with {arg('nodes')}")
     colours = network.free_flow_min if link_values is None else link_values
@@ -60,31 +66,49 @@ def draw_network(
     points = network.coordinates.copy()
     if network.has_longitude_latitude:
         points[:, 0] *= np.cos(np.radians(points[:, 1].mean()))  # so that a kilometre is as long east as north
-    span = np.ptp(points, axis=0)
-    width, height = np.maximum(span / max(span.max(), 1e-300) * _LONG_SIDE_IN, _SHORT_SIDE_IN)
-    figure = Figure(figsize=(width + _BAR_IN, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    if axes is None:
+        axes = _new_axes(points, shown=place is None)
     drawn, shapes = _shapes(network, points)
     lines = LineCollection(
         shapes,
-        array=values[drawn],
+        array=values[drawn] if zone_values is None else None,
         cmap=colormaps["viridis_r"],
+        colors=None if zone_values is None else _GREY,
         linewidths=1.8 if network.links <= 500 else 0.8,  # noqa: PLR2004 - a picture's judgement
         zorder=1,
     )
     axes.add_collection(lines)
-    _draw_zones(axes, network, points, demand)
+    discs = _draw_zones(axes, network, points, demand, zone_values)
     axes.set_aspect("equal")
     axes.autoscale_view()
     axes.set_axis_off()
     if title:
         axes.set_title(title, fontsize=10)
-    figure.colorbar(lines, ax=axes, label=link_title, shrink=0.6, aspect=30, pad=0.02)
-    try:
-        figure.savefig(place, dpi=150, bbox_inches="tight")
-    except (OSError, ValueError) as problem:
-        raise InputError(f"{path}: cannot be written ({problem}); check the folder and the ending") from None
+    coloured, meaning = (lines, link_title) if zone_values is None else (discs, zone_title)
+    axes.figure.colorbar(coloured, ax=axes, label=meaning, shrink=0.6, aspect=30, pad=0.02)
+    if place is not None:
+        try:
+            axes.figure.savefig(place, dpi=150, bbox_inches="tight")
+        except (OSError, ValueError) as problem:
+            raise InputError(f"{path}: cannot be written ({problem}); check the folder and the ending") from None
+    return axes
+
+
+def _new_axes(points: np.ndarray, *, shown: bool) -> Any:
+    """Axes of a figure in the proportions of the network; of pyplot's where it is to be shown, as in notebooks."""
+    span = np.ptp(points, axis=0)
+    width, height = np.maximum(span / max(span.max(), 1e-300) * _LONG_SIDE_IN, _SHORT_SIDE_IN)
+    size = (width + _BAR_IN, height)
+    if shown:
+        from matplotlib import pyplot as plt  # noqa: PLC0415 - an optional package
+
+        return plt.subplots(figsize=size, layout="constrained")[1]
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
 
 
 def _shapes(network: Network, points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -105,7 +129,9 @@ def _shapes(network: Network, points: np.ndarray) -> tuple[np.ndarray, list[np.n
     return drawn, [places[bounds[link] : bounds[link + 1]] + shift[link] for link in drawn.tolist()]
 
 
-def _draw_zones(axes: Any, network: Network, points: np.ndarray, demand: Demand | None) -> None:
+def _draw_zones(
+    axes: Any, network: Network, points: np.ndarray, demand: Demand | None, zone_values: ArrayLike | None
+) -> Any:
     smallest, largest = _DISC_POINTS2
     sizes = np.full(network.nodes, 60.0)
     if demand is not None:
@@ -115,8 +141,18 @@ def _draw_zones(axes: Any, network: Network, points: np.ndarray, demand: Demand 
     zones = points[network.zones]
     few = network.zones.size <= _MOST_LABELS
     scale = 1.0 if few else 0.05
-    axes.scatter(*zones.T, s=sizes[network.zones] * scale, c="#d95f02", edgecolors="white", linewidths=0.6, zorder=2)
+    if zone_values is None:
+        look: dict[str, Any] = {"c": "#d95f02", "edgecolors": "white"}
+    else:
+        values = np.asarray(zone_values, dtype=float)
+        if values.shape != (network.zones.size,):
+            raise InputError(f"zone_values has shape {values.shape}; pass one for each of {network.zones.size:,} zones")
+        largest_value = max(float(np.nanmax(np.abs(values), initial=0.0)), 1e-9)
+        look = {"c": values, "cmap": "PuOr_r", "vmin": -largest_value, "vmax": largest_value, "edgecolors": "#435164"}
+        scale = max(scale, 0.3)
+    discs = axes.scatter(*zones.T, s=sizes[network.zones] * scale, linewidths=0.6, zorder=2, **look)
     if few:
         for zone in network.zones:
             text = str(network.end_labels[zone])
             axes.annotate(text, points[zone], ha="center", va="center", fontsize=6.5, color="black", zorder=3)
+    return discs

@@ -7,7 +7,8 @@ Free-flow time comes from `free_flow_min`, else
 `vdf_fftt` (minutes), else length / free_speed in the units of config.csv. Capacity is vehicles per hour and lane, as
 the specification says. Links of capacity 0 are
 closed roads and left out. Columns beyond the specification (`no_through`, `free_flow_min`, `capacity_per_min`,
-`background_per_min`, and those of the latency curves) are written so that a network reads back number for number.
+`background_per_min`, `fixed_cost_min`, and those of the latency curves) are written so that a network reads back number
+for number.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def read_gmns(
             zone_labels=list(nodes.zones) if nodes.zones and single else None,
             no_through=np.array(nodes.no_through, dtype=bool),
             background_per_min=links.background_per_min,
+            fixed_cost_min=links.fixed_cost_min,
             coordinates=points,
             crs=config.get("crs") or None,
             length_km=_all_or_none(links.places, links.length_km, "length"),
@@ -173,6 +175,7 @@ class _Links:
         self.free_flow_min: list[float] = []
         self.capacity_per_min: list[float] = []
         self.background_per_min: list[float] = []
+        self.fixed_cost_min: list[float] = []
         self._kind = kind
         self.curve: list[str] = []
         self.parameters: list[list[float]] = []
@@ -208,6 +211,7 @@ class _Links:
         self.free_flow_min.append(_free_flow_min(where, row, length, kph))
         self.capacity_per_min.append(_capacity_per_min(where, row))
         self.background_per_min.append(where.amount(row.get("background_per_min") or "0", "background_per_min"))
+        self.fixed_cost_min.append(where.amount(row.get("fixed_cost_min") or "0", "fixed_cost_min"))
         self.places.append(where)
         self.length_km.append(length)
         name = _curve(where, row) if self._kind is None or self._kind == AFFINE else self._kind

@@ -69,14 +69,18 @@ def _write_nodes(network: Network, stream: io.TextIOWrapper) -> None:
 def _write_links(network: Network, stream: io.TextIOWrapper) -> None:
     table = csv.writer(stream)
     curve, parameters = network.latency, values_by_column(network.latency)
+    fixed = {"fixed_cost_min": network.fixed_cost_min} if network.has_fixed_costs else {}
     table.writerow(
         ["link_id", "from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes"]
-        + ["free_flow_min", "capacity_per_min", "background_per_min", *parameters, CURVE_COLUMN]
+        + ["free_flow_min", "capacity_per_min", "background_per_min", *fixed, *parameters, CURVE_COLUMN]
         + ([] if network.streets is None else ["name", "facility_type", "osm_way_id", "geometry"])
     )
     labels = network.node_labels
     lengths = [None] * network.links if network.length_km is None else network.length_km.tolist()
-    columns = (curve.free_flow_min, curve.capacity_per_min, network.background_per_min, *parameters.values())
+    columns = (
+        *(curve.free_flow_min, curve.capacity_per_min, network.background_per_min, *fixed.values()),
+        *parameters.values(),
+    )
     for link, (label, length, numbers, name) in enumerate(
         zip(network.link_labels, lengths, np.column_stack(columns).tolist(), curve_names(curve), strict=True)
     ):

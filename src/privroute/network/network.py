@@ -20,6 +20,7 @@ from privroute.network.checks import (
     real_array,
 )
 from privroute.network.curves import LatencyKind
+from privroute.network.frames import NetworkFrames
 from privroute.network.labels import Label, as_labels
 from privroute.network.latency import Latency, choose_latency
 from privroute.network.streets import Streets
@@ -38,7 +39,7 @@ _EXAMPLES = 5
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Network(RebuiltOnCopy):
+class Network(NetworkFrames, RebuiltOnCopy):
     """A directed network with latency functions, and the zones between which trips are made.
 
     tail, head : (links,) int32, 0-based node indices; parallel links are allowed, self-loops are not
@@ -48,6 +49,8 @@ class Network(RebuiltOnCopy):
     no_through : (nodes,) bool, True where trips may start or end but not pass (TNTP: nodes below FIRST THRU NODE):
         links that leave such a node are open only to trips that start there; default: nowhere
     background_per_min : (links,) public traffic that is not ours to route; default 0
+    fixed_cost_min : (links,) what a trip on the link costs beside time, e.g. a toll, in minutes; default 0. Solvers add
+        it to travel times when they compare routes; travel times themselves are without it
     coordinates : (nodes, 2) x and y, or None
     crs : what x and y are, "EPSG:4326" for longitude and latitude; None if not known
     length_km : (links,) or None
@@ -64,6 +67,7 @@ class Network(RebuiltOnCopy):
     zones: NDArray[np.int32]
     no_through: NDArray[np.bool_]
     background_per_min: NDArray[np.float64]
+    fixed_cost_min: NDArray[np.float64]
     coordinates: NDArray[np.float64] | None
     crs: str | None
     length_km: NDArray[np.float64] | None
@@ -82,6 +86,7 @@ class Network(RebuiltOnCopy):
         zones: ArrayLike | None = None,
         no_through: ArrayLike | None = None,
         background_per_min: ArrayLike = 0.0,
+        fixed_cost_min: ArrayLike = 0.0,
         coordinates: ArrayLike | None = None,
         crs: str | None = None,
         length_km: ArrayLike | None = None,
@@ -119,6 +124,7 @@ class Network(RebuiltOnCopy):
             "background_per_min",
             number_array(background_per_min, "background_per_min", links, NetworkError),
         )
+        put(self, "fixed_cost_min", number_array(fixed_cost_min, "fixed_cost_min", links, NetworkError))
         put(self, "coordinates", None if coordinates is None else _points(coordinates, nodes))
         put(self, "crs", None if crs is None else _crs(crs))
         put(
@@ -167,6 +173,11 @@ class Network(RebuiltOnCopy):
         return self.latency.capacity_per_min
 
     @property
+    def has_fixed_costs(self) -> bool:
+        """Whether any link costs something beside time."""
+        return bool(np.any(self.fixed_cost_min))
+
+    @property
     def has_longitude_latitude(self) -> bool:
         """Whether the coordinates are degrees: said by `crs`, or possible by their range where `crs` is not known."""
         if self.coordinates is None:
@@ -186,6 +197,10 @@ class Network(RebuiltOnCopy):
     def node_indices(self, labels: Iterable[Label]) -> NDArray[np.int32]:
         """(labels,) index of the node with each label, found as `node` does; -1 where there is none."""
         return np.fromiter(map(self._index_by_text.get, map(str, labels), repeat(-1)), np.int32)
+
+    def with_fixed_costs(self, fixed_cost_min: ArrayLike) -> Network:
+        """Return the same network with other costs beside time: one for each link, or one for all, minutes."""
+        return replace(self, fixed_cost_min=number_array(fixed_cost_min, "fixed_cost_min", self.links, NetworkError))
 
     def with_latency(self, kind: LatencyKind, **parameters: ArrayLike) -> Network:
         """Return the same network with other curves: "affine" (factor=), "bpr" (b=, power=) or another of the table."""

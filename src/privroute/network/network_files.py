@@ -28,6 +28,8 @@ NetworkKind = Literal["GMNS", "TNTP", "OpenStreetMap", "GraphML", "GeoPackage"]
 _OF_KINDS = {  # options that only some files have
     "nodes": ("TNTP",),
     "time_unit": ("TNTP",),
+    "toll_factor": ("TNTP",),
+    "distance_factor": ("TNTP",),
     "length_unit": ("TNTP", "GMNS"),
     "speed_unit": ("GMNS",),
 }
@@ -55,6 +57,8 @@ def read_network(
     time_unit: TimeUnit | None = None,
     length_unit: str | None = None,
     speed_unit: str | None = None,
+    toll_factor: float | None = None,
+    distance_factor: float | None = None,
     keep_islands: bool = False,
     service: bool = False,
     notes: ReadNotes | None = None,
@@ -62,13 +66,15 @@ def read_network(
     """Read a network from an OpenStreetMap extract, an OSMnx graph, a GMNS folder or a TNTP net file.
 
     latency, factor : the curve of the links, as in read_gmns; default: as in a GMNS folder, bpr for other files
-    nodes, time_unit : of TNTP files; length_unit : of TNTP and GMNS files; speed_unit : of GMNS files
+    nodes, time_unit, toll_factor, distance_factor : of TNTP files
+    length_unit : of TNTP and GMNS files; speed_unit : of GMNS files
     keep_islands : of OpenStreetMap and OSMnx files: keep streets outside of the largest connected network
     service : of OpenStreetMap files: take service roads as well
     notes : receives the numbers of what was left out
     """
     kind, counted = kind_of_network(path), notes if notes is not None else ReadNotes()
-    given = {"nodes": nodes, "time_unit": time_unit, "length_unit": length_unit, "speed_unit": speed_unit}
+    given: dict[str, object] = {"nodes": nodes, "time_unit": time_unit, "length_unit": length_unit}
+    given |= {"speed_unit": speed_unit, "toll_factor": toll_factor, "distance_factor": distance_factor}
     for name, value in given.items():
         if value is not None and kind not in _OF_KINDS[name]:
             wanted = " and ".join(_OF_KINDS[name])
@@ -88,6 +94,8 @@ def read_network(
             nodes=nodes,
             time_unit=time_unit or "min",
             length_unit=length_unit,  # type: ignore[arg-type]
+            toll_factor=toll_factor or 0.0,
+            distance_factor=distance_factor or 0.0,
             notes=counted,
         )
     options = StreetOptions(chosen or "bpr", times, keep_islands=keep_islands)

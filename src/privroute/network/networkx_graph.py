@@ -10,7 +10,7 @@ Attributes that are read (`to_networkx` writes those marked *, and OSMnx's x, y,
     edge    free_flow_min*, travel_time* [s], length_km*, length* [m], speed_kph, maxspeed
             capacity_per_min*, capacity [vehicles per hour], highway, lanes, oneway
             vdf_type* and the parameters of that curve* (bpr: b, power)
-            background_per_min*, link_label*, link_position*
+            background_per_min*, fixed_cost_min*, link_label*, link_position*
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def from_networkx(
         zones=_marked_zones(nodes) if zones is None and grid_km is None else None,
         no_through=np.array([bool(node.flag("no_through")) for node in nodes]),
         background_per_min=[edge.number("background_per_min") or 0.0 for edge in edges],
+        fixed_cost_min=[edge.number("fixed_cost_min") or 0.0 for edge in edges],
         coordinates=_coordinates(nodes),
         crs=_crs(graph),
         length_km=_all_or_none(edges, "length", [length_km(edge) for edge in edges]),
@@ -140,6 +141,8 @@ def _edge_attributes(network: Network) -> list[dict[str, Any]]:
         "background_per_min": network.background_per_min.tolist(),
         "travel_time": [minutes * 60.0 for minutes in network.free_flow_min.tolist()],
     }
+    if network.has_fixed_costs:
+        columns["fixed_cost_min"] = network.fixed_cost_min.tolist()
     if network.length_km is not None:
         columns["length_km"] = network.length_km.tolist()
         columns["length"] = [kilometres * 1000.0 for kilometres in network.length_km.tolist()]

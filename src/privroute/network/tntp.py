@@ -1,8 +1,8 @@
 """Files of the Transportation Networks for Research collection (TNTP): network, trips, node coordinates.
 
 The files give capacities and trips for one period (an hour, unless said otherwise) and times in minutes or hours;
-this module turns them into minutes and vehicles per minute, once. Tolls, distances and speeds do not enter travel
-times. Trips within a zone need no road and are left out.
+this module turns them into minutes and vehicles per minute, once. Tolls and distances do not enter travel times; with
+factors they are fixed costs beside them. Trips within a zone need no road and are left out.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from privroute import _core
-from privroute.errors import DemandError, FormatError, InputError, NetworkError, in_python
-from privroute.network.checks import check_period, check_type, one_of
+from privroute.errors import DemandError, FormatError, InputError, NetworkError, in_python, named
+from privroute.network.checks import check_period, check_type, one_of, show
 from privroute.network.curves import CURVES
 from privroute.network.demand import Demand
 from privroute.network.latency import choose_latency
@@ -45,10 +45,12 @@ KM_PER: dict[str, float] = {"m": 1e-3, "km": 1.0, "ft": 0.3048e-3, "mi": 1.60934
 
 LARGEST_NODE_NUMBER = 2_000_000
 _TOTAL_TOLERANCE = 1e-3
+_USUAL_TOLL_POSITION = 8  # behind the speed
 _BPR = CURVES["bpr"].parameters  # the only curve of the format, whose columns have the names of its parameters
 _COLUMNS = ("init_node", "term_node", "capacity", "length", "free_flow_time", *(each.name for each in _BPR))
 _COLUMN_NAMES = {
     **{name: name for name in _COLUMNS},
+    "toll": "toll",
     **dict.fromkeys(("tail", "tail_node", "from", "from_node", "a_node"), "init_node"),
     **dict.fromkeys(("head", "head_node", "to", "to_node", "b_node"), "term_node"),
     **dict.fromkeys(("fftt", "fft", "freeflow_time", "free_flow_travel_time"), "free_flow_time"),
@@ -69,6 +71,8 @@ def read_tntp(
     capacity_period_min: float = 60.0,
     length_unit: LengthUnit | None = None,
     crs: str | None = None,
+    toll_factor: float = 0.0,
+    distance_factor: float = 0.0,
     notes: ReadNotes | None = None,
 ) -> Network:
     """Read a TNTP network file.
@@ -78,14 +82,18 @@ def read_tntp(
     time_unit : unit of the file's free-flow times (Eastern Massachusetts: "h")
     capacity_period_min : minutes for which the file counts capacity (an hour unless the file says otherwise)
     length_unit : unit of the file's lengths; without it they are ignored, because files differ
+    toll_factor, distance_factor : a trip on a link costs toll_factor * toll + distance_factor * length beside its time,
+        in the file's units of time, toll and length (Chicago Sketch: 0.02 and 0.04); default 0
     notes : receives the number of closed links: those of capacity 0, which are left out
     """
+    factors = np.array([_factor("toll_factor", toll_factor), _factor("distance_factor", distance_factor)])
     minutes = MINUTES_PER[one_of(time_unit, MINUTES_PER, "time_unit", InputError)]
     period_min = check_period(capacity_period_min, "capacity_period_min")
     km = None if length_unit is None else KM_PER[one_of(length_unit, KM_PER, "length_unit", InputError)]
     metadata, lines = _split(path)
     order = _column_order(lines)
-    rows = [_link(where, text, order) for where, text in _data_lines(lines)]
+    wanted = (*_COLUMNS, "toll") if toll_factor else _COLUMNS
+    rows = [_link(where, text, order, wanted) for where, text in _data_lines(lines)]
     if not rows:
         raise FormatError(path, "has no links after its metadata")
     declared = _count(metadata, "NUMBER OF LINKS")
@@ -106,7 +114,8 @@ def read_tntp(
     if notes is not None:
         notes.add("closed_links", int(np.count_nonzero(~opened)))
     ends, numbers = ends[opened], numbers[opened]
-    capacity, length, free_flow, *bpr = numbers.T
+    capacity, length, free_flow, *bpr = numbers[:, : len(_COLUMNS) - 2].T
+    tolls = numbers[:, -1] if toll_factor else np.zeros(length.size)
     given: dict[str, ArrayLike] = {}
     if latency == "affine":
         given = {"factor": factor}
@@ -120,6 +129,7 @@ def read_tntp(
             range(1, count + 1),
             zones=np.arange(zones),
             no_through=np.arange(1, count + 1) < first_through,
+            fixed_cost_min=factors @ [tolls, length] * minutes,
             coordinates=None if nodes is None else _coordinates(nodes, count),
             crs=crs,
             length_km=None if km is None else length * km,
@@ -263,24 +273,30 @@ def _column_order(lines: list[tuple[Where, str]]) -> dict[str, int]:
                 found.setdefault(column, position)
         if {"init_node", "term_node"} <= found.keys():
             return found
-    return {name: position for position, name in enumerate(_COLUMNS)}
+    return {name: position for position, name in enumerate(_COLUMNS)} | {"toll": _USUAL_TOLL_POSITION}
 
 
-def _link(where: Where, text: str, order: dict[str, int]) -> tuple[float, ...]:
+def _factor(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise InputError(f"{named(name)} is {show(value)}; pass a finite number of at least 0")
+    return float(value)
+
+
+def _link(where: Where, text: str, order: dict[str, int], wanted: tuple[str, ...]) -> tuple[float, ...]:
     cells = text.rstrip("; \t").split()
     values: dict[str, float] = {"length": 0.0, **{parameter.name: parameter.default for parameter in _BPR}}
-    for name in _COLUMNS:
+    for name in wanted:
         position = order.get(name)
         if position is not None and position < len(cells):
             values[name] = (where.whole if name.endswith("node") else where.amount)(cells[position], name)
         elif name not in values:
-            raise where.error(f"has {len(cells)} columns and no {name}; a link needs {', '.join(_COLUMNS)}")
+            raise where.error(f"has {len(cells)} columns and no {name}; a link needs {', '.join(wanted)}")
     start, end = int(values["init_node"]), int(values["term_node"])
     if min(start, end) < 1:
         raise where.error(f"node {min(start, end)}: nodes are numbered from 1")
     if start == end:
         raise where.error(f"the link starts and ends at node {start}; no path uses such a link, omit it")
-    return (start, end, *(values[name] for name in _COLUMNS[2:]))
+    return (start, end, *(values[name] for name in wanted[2:]))
 
 
 def _node_count(path: object, metadata: dict[str, tuple[Where, str]], largest: int) -> int:

@@ -185,6 +185,12 @@ class Bushes:
         """(pairs,) Σ_e x_we v_e."""
         return self._core.expected(link_values, available_threads())
 
+    def route_range(
+        self, link_values: NDArray[np.float64], least_share: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(pairs,) each: least and greatest sum over used routes; every link of them has at least this share."""
+        return self._core.route_range(link_values, least_share, available_threads())
+
     def likeliest(self) -> NDArray[np.float64]:
         """(pairs,) probability of the most probable route."""
         return self._core.likeliest(available_threads())

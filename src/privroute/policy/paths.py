@@ -139,6 +139,18 @@ class Paths:
         """(pairs,) Σ_e x_we v_e."""
         return _core.expected_values(self.pair_start, self.path_start, self.links, self.probability, link_values)
 
+    def route_range(
+        self, link_values: NDArray[np.float64], least_share: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(pairs,) each: least and greatest sum over routes with at least this probability, or the likeliest one."""
+        if not len(self.pairs):
+            return np.zeros(0), np.zeros(0)
+        sums = np.add.reduceat(link_values[self.links], self.path_start[:-1])
+        likeliest = np.repeat(self.likeliest(), np.diff(self.pair_start))
+        used = self.probability >= np.minimum(least_share, likeliest)
+        low = np.minimum.reduceat(np.where(used, sums, np.inf), self.pair_start[:-1])
+        return low, np.maximum.reduceat(np.where(used, sums, -np.inf), self.pair_start[:-1])
+
     def likeliest(self) -> NDArray[np.float64]:
         """(pairs,) probability of the most probable route."""
         if not len(self.pairs):

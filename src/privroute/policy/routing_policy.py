@@ -14,6 +14,7 @@ from privroute.errors import DemandError, PolicyError
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.policy.bushes import Bushes
+from privroute.policy.frames import PolicyFrames
 from privroute.policy.paths import Paths
 from privroute.policy.routes import PolicySummary, Route, RouteList, RoutesOfPairs, SampledLinks, SampledRoutes
 
@@ -31,10 +32,11 @@ MOST_ROUTES = 1000
 """Routes of one pair that are listed where no other limit is given."""
 
 _MOST_RANKED = 50_000  # routes of one pair that are listed to find the positions of draws
+_LARGEST_LEAST_SHARE = 0.01  # a node with more than a hundred links into it has at least one with this share or more
 _MOST_LINKS = 2**29  # of all paths together, where a policy is written out: 2 GB
 
 
-class RoutingPolicy:
+class RoutingPolicy(PolicyFrames):
     """For every pair w a distribution over simple paths, and with it a unit flow x_w.
 
     network : its links and nodes
@@ -239,6 +241,23 @@ class RoutingPolicy:
                 f"link_values has shape {values.shape}; pass one value for each of the {self.network.links:,} links"
             )
         return self.stored.expected(values)
+
+    def route_range(
+        self, link_values: ArrayLike, *, least_share: float = 1e-3
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(pairs,) each: least and greatest sum of a link value over the pair's used routes, e.g. of minutes.
+
+        least_share : routes are used if they have this probability; of a policy by origin, if this share of what comes
+            from the origin enters each of their nodes over their link. Solvers leave traces on other routes.
+        """
+        values = np.ascontiguousarray(link_values, dtype=np.float64)
+        if values.shape != (self.network.links,):
+            raise PolicyError(
+                f"link_values has shape {values.shape}; pass one value for each of the {self.network.links:,} links"
+            )
+        if not 0 <= least_share <= _LARGEST_LEAST_SHARE:
+            raise PolicyError(f"least_share is {least_share!r}; pass a number from 0 to {_LARGEST_LEAST_SHARE:g}")
+        return self.stored.route_range(values, float(least_share))
 
     def likeliest(self) -> NDArray[np.float64]:
         """(pairs,) probability of each pair's most probable route."""

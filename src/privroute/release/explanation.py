@@ -283,6 +283,12 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
         sentences.append(total)
     options = ", ".join(f"{name} {value}" for name, value in certificate.options.items() if value is not None)
     sentences.append(f"Mechanism {certificate.mechanism}" + (f" ({options})." if options else "."))
+    fairness = certificate.options.get("fairness", 0.0)
+    if fairness:
+        sentences.append(
+            f"Fairness {fairness:g} of 1: routes are a compromise between the least total travel time (0) and equal "
+            "times on all routes of a pair (1)."
+        )
     if certificate.noise_scale is not None and certificate.sensitivity is not None:
         source = {
             "opendp": "discrete Gaussian from OpenDP, with system entropy",

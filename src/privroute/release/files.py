@@ -24,6 +24,7 @@ from privroute.network.curve_columns import CURVE_COLUMN, values_by_column
 from privroute.network.curves import CURVES
 from privroute.release.folder import (
     DEMAND,
+    FIXED_COST,
     LINKS,
     MANIFEST,
     NODES,
@@ -133,6 +134,7 @@ def _write_tables(
         capacity_per_min=latency.capacity_per_min,
         background_per_min=network.background_per_min,
         **{CURVE_COLUMN: pa.array(list(CURVES)).take(pa.array(latency.curve))},
+        **({FIXED_COST: network.fixed_cost_min} if network.has_fixed_costs else {}),
         **{name: pa.array(values, from_pandas=True) for name, values in values_by_column(latency).items()},
     )
     if network.streets is not None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEMAND",
     "FILES",
+    "FIXED_COST",
     "LINKS",
     "MANIFEST",
     "NODES",
@@ -32,6 +33,8 @@ __all__ = [
 MANIFEST = "release.json"
 NODES, LINKS, ROUTES, DEMAND = "nodes.parquet", "links.parquet", "routes.parquet", "demand.parquet"
 POLICY = "policy.arrow"
+FIXED_COST = "fixed_cost_min"
+"""Column of links.parquet, where a link costs something beside time."""
 STREETS, ZONES = "streets.parquet", "zones.parquet"
 SIGNATURE = "signature.json"
 FILES = frozenset({MANIFEST, NODES, LINKS, POLICY, ROUTES, DEMAND, STREETS, ZONES, SIGNATURE})

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import ReleaseError
+from privroute.release.frames import QualityFrames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +86,7 @@ class Excess:
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class Quality(QualityFrames):
     """Measured usefulness of a release.
 
     share : of rho, spent on it

@@ -28,7 +28,7 @@ from privroute.policy.routing_policy import RoutingPolicy
 from privroute.release.arrow_arrays import as_numpy, valid, whole
 from privroute.release.certificate import Certificate
 from privroute.release.files import FORMAT
-from privroute.release.folder import DEMAND, LINKS, MANIFEST, NODES, POLICY, ROUTES, STREETS, ZONES
+from privroute.release.folder import DEMAND, FIXED_COST, LINKS, MANIFEST, NODES, POLICY, ROUTES, STREETS, ZONES
 from privroute.release.map_tables import STREET_COLUMNS, ZONE_COLUMNS, with_map
 from privroute.release.policy_file import read_policy
 from privroute.release.quality import Quality
@@ -227,8 +227,8 @@ def _read_table(place: Path, name: str, digest: object) -> pa.Table:
 def _check_layout(name: str, file: pq.ParquetFile, layout: _Layout) -> None:
     """Refuse, by the file's own description, what is too large or has other columns."""
     found = file.schema_arrow
-    # the parameters of the curves that occur stand behind the other columns of the links
-    further = parameter_columns(CURVES) if name == LINKS else []
+    # fixed costs, if there are any, and the parameters of the curves that occur stand behind the other columns
+    further = [FIXED_COST, *parameter_columns(CURVES)] if name == LINKS else []
     wanted = layout.columns | {column: _NUMBER for column in further if column in found.names}
     if found.names != list(wanted) or any(found.field(column).type != kind for column, kind in wanted.items()):
         listed = ", ".join(f"{column} {kind}" for column, kind in wanted.items())
@@ -262,11 +262,21 @@ def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any]) -> Network
         zones=np.flatnonzero(as_numpy(nodes["is_zone"])),
         no_through=as_numpy(nodes["no_through"]),
         background_per_min=as_numpy(links["background_per_min"]),
+        fixed_cost_min=_fixed_cost(links),
         coordinates=points,
         crs=extra["crs"],
         length_km=None if length.null_count else as_numpy(length),
         link_labels=_texts(links["link_id"]),
     )
+
+
+def _fixed_cost(links: pa.Table) -> NDArray[np.float64] | float:
+    """What links cost beside time; a column is there only where it is not zero."""
+    if FIXED_COST not in links.column_names:
+        return 0.0
+    if links[FIXED_COST].null_count:
+        raise ReleaseError(f"{LINKS}: {FIXED_COST} is empty in some rows")
+    return as_numpy(links[FIXED_COST])
 
 
 def _latency(links: pa.Table) -> Latency:

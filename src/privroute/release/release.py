@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from privroute.errors import ReleaseError
 from privroute.release.files import write_release
+from privroute.release.frames import ReleaseFrames
 from privroute.release.reading import read_release
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ __all__ = ["Release", "load_release"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Release:
+class Release(ReleaseFrames):
     """A routing policy with its certificate.
 
     policy : probabilities over paths for every pair

@@ -39,7 +39,8 @@ class LinkTimes:
 
     duration_s : (links,) at the released demand where there is one, otherwise on empty roads
     free_flow_s : (links,) on empty roads
-    weight : (links,) what the policy makes small: seconds that one more vehicle costs everybody, or `duration_s`
+    weight : (links,) what the policy makes small: seconds that one more vehicle costs everybody, or `duration_s`; with
+        fairness between the two, and with fixed costs as seconds
     length_m : (links,) or None
     """
 
@@ -56,7 +57,11 @@ class LinkTimes:
         busy_s = weight = empty_s
         if flow_per_min is not None:
             busy_s = network.latency.time(flow_per_min) * _SECONDS_PER_MIN
-            weight = network.latency.marginal_cost(flow_per_min) * _SECONDS_PER_MIN
+            marginal_s = network.latency.marginal_cost(flow_per_min) * _SECONDS_PER_MIN
+            fairness = float(release.certificate.options.get("fairness", 0.0))
+            weight = marginal_s if fairness == 0 else fairness * busy_s + (1.0 - fairness) * marginal_s
+        if network.has_fixed_costs:
+            weight = weight + network.fixed_cost_min * _SECONDS_PER_MIN
         return cls(busy_s, empty_s, weight, None if network.length_km is None else network.length_km * _METRES_PER_KM)
 
 

@@ -67,6 +67,7 @@ def create_app(
     app.exception_handler(InputError)(_on_input)
     app.exception_handler(Exception)(_on_anything)
     _add_api(app, service)
+    _add_advice(app, service)
     if release.network.has_longitude_latitude:
         _add_osrm(app, service)
     _add_page(app, service)
@@ -76,7 +77,8 @@ def create_app(
         """The description, made when it is first asked for: it takes longer than all the rest of the start."""
         if app.openapi_schema is None:
             origin, destination = map(str, service.picture.example_labels())
-            _complete(describe(), origin, destination, service.picture.example_places())
+            link = str(release.network.link_labels[0])
+            _complete(describe(), origin, destination, service.picture.example_places(), link)
         assert app.openapi_schema is not None  # noqa: S101 - `describe` keeps it there
         return app.openapi_schema
 
@@ -168,6 +170,30 @@ def _add_api(app: FastAPI, service: Service) -> None:
         return _fresh(orjson.dumps(found))
 
 
+def _add_advice(app: FastAPI, service: Service) -> None:
+    @app.get(
+        "/v1/link",
+        response_model=schemas.LinkAnswer,
+        tags=["release"],
+        openapi_extra={"parameters": [schemas.LINK, schemas.PAIR_LIMIT, schemas.RELEASE]},
+    )
+    def link(request: Request) -> Response:
+        """Select link: the pairs that use a link, with probability and traffic, the largest first."""
+        query = request.query_params
+        pinned = service.pinned(query.get("release"))
+        if "link" not in query:
+            raise InputError("link is missing from the query")
+        limit = _whole("limit", query.get("limit"), 1, schemas.LARGEST_LIMIT)
+        found = service.link_use(query["link"], schemas.USUAL_PAIR_LIMIT if limit is None else limit)
+        return service.tagged.answer(request, found, pinned=pinned)
+
+    @app.get("/v1/people", response_model=schemas.PeopleAnswer, tags=["release"])
+    def people(request: Request, release: _Pinned = None) -> Response:
+        """Who gains and who loses if the released demand follows the policy, and what if only a share follows."""
+        pinned = service.pinned(release)
+        return service.tagged.document(request, service.people(), pinned=pinned)
+
+
 def _add_osrm(app: FastAPI, service: Service) -> None:
     """The address that clients of OSRM know; only for releases whose places have longitudes and latitudes."""
 
@@ -208,7 +234,7 @@ def _add_page(app: FastAPI, service: Service) -> None:
         return page(request, name)
 
 
-def _complete(description: dict[str, Any], origin: str, destination: str, places: str | None) -> None:
+def _complete(description: dict[str, Any], origin: str, destination: str, places: str | None, link: str) -> None:
     """Name a pair that this release has, so that examples can be tried, and the type of the network's answer."""
     if places is not None:
         description["paths"]["/route/v1/driving/{coordinates}"]["get"]["parameters"][0]["example"] = places
@@ -219,6 +245,7 @@ def _complete(description: dict[str, Any], origin: str, destination: str, places
         for parameter in description["paths"][path]["get"]["parameters"]:
             if parameter["name"] in example:
                 parameter["example"] = example[parameter["name"]]
+    description["paths"]["/v1/link"]["get"]["parameters"][0]["example"] = link
     body = description["paths"]["/v1/batch"]["post"]["requestBody"]["content"][JSON]
     body["example"] = {"pairs": [[origin, destination]]}
 

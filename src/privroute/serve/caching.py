@@ -46,6 +46,7 @@ def release_id(release: Release, *, more: Iterable[bytes] = ()) -> str:
     digest.update(orjson.dumps(texts, default=str))
     for array in (
         *(network.tail, network.head, network.zones, network.no_through, network.background_per_min),
+        *((network.fixed_cost_min,) if network.has_fixed_costs else ()),
         *(getattr(network.latency, field.name) for field in fields(network.latency)),
         *(network.coordinates, network.length_km),
         *(() if network.streets is None else (network.streets.start, network.streets.points)),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from functools import reduce
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privroute.errors import InputError, MissingExtraError
 from privroute.network.on_earth import DEGREES
+from privroute.serve.qgis_styles import add_qgis_styles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from privroute.network.network import Network
 
 __all__ = ["write_geopackage"]
+
+_ROUTES_AT_ONCE = 100_000
 
 
 def write_geopackage(
@@ -63,14 +68,25 @@ def write_geopackage(
         else:
             areas = [_area(shapely, network.areas.rings(area)) for area in range(len(network.areas))]
             layer("zones", np.array(areas, dtype=object), "MultiPolygon", {"zone_id": names})
-        listed = list(routes)
-        columns = {name: [values[name] for _, values in listed] for name in (listed[0][1] if listed else {})}
-        layer("routes", _lines(shapely, [line for line, _ in listed]), "LineString", columns)
+        for listed in _blocks(routes):
+            columns = {name: [values[name] for _, values in listed] for name in (listed[0][1] if listed else {})}
+            layer("routes", _lines(shapely, [line for line, _ in listed]), "LineString", columns)
+        coloured = "volume_over_capacity"
+        add_qgis_styles(part, coloured if coloured in links[1] else "pairs_using", network.areas is not None)
         part.replace(path)
-    except (OSError, ValueError, RuntimeError) as problem:
+    except (OSError, ValueError, RuntimeError, sqlite3.Error) as problem:
         raise InputError(f"{path} cannot be written ({problem}); check the folder and its permissions") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def _blocks(routes: Iterable[tuple[list[list[float]], dict[str, Any]]]) -> Iterator[list[Any]]:
+    """Lists of at most _ROUTES_AT_ONCE; one that is empty where there are no routes, so that there is a layer."""
+    remaining = iter(routes)
+    block = list(islice(remaining, _ROUTES_AT_ONCE))
+    yield block
+    while block := list(islice(remaining, _ROUTES_AT_ONCE)):
+        yield block
 
 
 def _area(shapely: Any, rings: list[NDArray[np.float64]]) -> Any:

@@ -16,6 +16,7 @@ PAGE_FILES = {
     "map.js": "text/javascript; charset=utf-8",
     "choose.js": "text/javascript; charset=utf-8",
     "panel.js": "text/javascript; charset=utf-8",
+    "people.js": "text/javascript; charset=utf-8",
     "app.js": "text/javascript; charset=utf-8",
     "docs.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",

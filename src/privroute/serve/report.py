@@ -19,6 +19,7 @@ import orjson
 from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.page_content import Picture
 from privroute.serve.page_files import page_text
+from privroute.serve.people import people_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +30,7 @@ __all__ = ["MOST_LINKS", "report_html"]
 
 MOST_LINKS = 20_000_000  # links of all routes together: some 10 MB of text
 _PAIRS_AT_ONCE = 16_384
+_MOST_PAIRS = 1_000_000  # for which gains and losses are computed: several equilibria, half a minute each beyond
 _TAG = re.compile(
     r'<link rel="stylesheet" href="page/(?P<style>[a-z.]+)">|<script src="page/(?P<script>[a-z.]+)"></script>'
 )
@@ -43,6 +45,7 @@ def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
     drawing = Picture(release).as_dict() | {
         "embedded": _places(columns),
         "embedded_pairs": int(columns["origin"].size),
+        "people": _people(release),
     }
     packed = base64.b64encode(gzip.compress(b"".join(array.tobytes() for array in columns.values()), 9, mtime=0))
     icon = f"data:image/svg+xml;base64,{base64.b64encode(page_text('icon.svg')).decode()}"
@@ -75,6 +78,17 @@ def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
     return page.replace('<meta charset="utf-8">', meta, 1)
 
 
+def _people(release: Release) -> dict[str, Any] | None:
+    """Gains and losses; None where no demand was released."""
+    if release.demand is None or not release.demand.total_per_min > 0:
+        return None
+    if len(release.policy.pairs) > _MOST_PAIRS:
+        return {
+            "skipped": "Gains and losses are not in this file: the network is very large. privroute evaluate --people"
+        }
+    return people_of(release)
+
+
 def _columns(release: Release, most_links: int) -> dict[str, NDArray[Any]]:
     """Arrays of pairs, their routes (the most probable first) and the routes' links, largest item size first."""
     policy = release.policy
@@ -101,6 +115,8 @@ def _columns(release: Release, most_links: int) -> dict[str, NDArray[Any]]:
         "links_of_route": np.diff(found.start),
         "link": found.links,
     }
+    if release.demand is not None:
+        arrays["rate_per_h"] = release.demand.rate_per_min[pairs] * 60.0
     typed = {name: _smallest(array) for name, array in arrays.items()}
     return dict(sorted(typed.items(), key=lambda item: -item[1].dtype.itemsize))  # so that each begins aligned
 

@@ -16,10 +16,13 @@ __all__ = [
     "LARGEST_LIMIT",
     "LARGEST_SEED",
     "LIMIT",
+    "LINK",
     "MOST_ALTERNATIVES",
+    "PAIR_LIMIT",
     "PLACES",
     "RELEASE",
     "SEED",
+    "USUAL_PAIR_LIMIT",
     "Answer",
     "Batch",
     "BatchRequest",
@@ -27,6 +30,8 @@ __all__ = [
     "DriveAnswer",
     "FeatureCollection",
     "Health",
+    "LinkAnswer",
+    "PeopleAnswer",
     "Problem",
 ]
 
@@ -160,6 +165,43 @@ class FeatureCollection(BaseModel):
     computed_layout: bool = Field(description="True if the network has no coordinates and a layout was computed.")
 
 
+class LinkPair(BaseModel):
+    """A pair that uses a link."""
+
+    origin: Label
+    destination: Label
+    probability: float = Field(description="Share of the pair's trips that use the link.", ge=0, le=1)
+    vehicles_per_h: float | None = Field(description="Of the released demand; null without one.")
+
+
+class LinkAnswer(BaseModel):
+    """Select link."""
+
+    code: Literal["Ok"]
+    release: str
+    link: Label
+    from_node: Label
+    to_node: Label
+    pairs_using: int = Field(description="Number of pairs that use the link, also those that are not listed.")
+    vehicles_per_h: float | None = Field(description="Of all pairs, without background traffic; null without a demand.")
+    pairs: list[LinkPair] = Field(description="Those with most traffic on the link first.")
+
+
+class PeopleAnswer(BaseModel):
+    """Gains and losses, minutes; positive ones are lost."""
+
+    code: Literal["Ok"]
+    release: str
+    limits_min: list[float] = Field(description="Minutes that a trip may lose before it counts in a share.")
+    mean_min: float = Field(description="Of a trip of the released demand on the policy.")
+    against: dict[str, Any] = Field(description="Against the fastest route of the moment, and the equilibrium.")
+    by_distance: list[dict[str, Any]]
+    by_zone: list[dict[str, Any]] = Field(description="Zones whose trips lose most, against the equilibrium.")
+    zone_loss_min: list[float | None] = Field(description="Mean loss of each zone's trips, in the order of the zones.")
+    worst: list[dict[str, Any]] = Field(description="Pairs that lose most, against the equilibrium.")
+    compliance: list[dict[str, Any]] = Field(description="By the share of drivers that follow the policy.")
+
+
 class Health(BaseModel):
     """Status of the server."""
 
@@ -220,6 +262,16 @@ DRIVING = [
     ),
     SEED,
 ]
+USUAL_PAIR_LIMIT = 100
+LINK = _parameter("link", "Label of the link.", required=True, type="string")
+PAIR_LIMIT = _parameter(
+    "limit",
+    "List at most this many pairs, those with most traffic.",
+    type="integer",
+    minimum=1,
+    maximum=LARGEST_LIMIT,
+    default=USUAL_PAIR_LIMIT,
+)
 RELEASE = _parameter(
     "release", "The release that is meant; another one is refused, and the answer may be kept.", type="string"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from privroute.serve.options import ServeOptions
 from privroute.serve.page_content import Picture
 from privroute.serve.page_files import PAGE_FILES, page_text
 from privroute.serve.pair_index import PairIndex, whole
+from privroute.serve.people import link_use, people_of
 from privroute.serve.schemas import LARGEST_LIMIT, LARGEST_SEED
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ class Service:
         self.opening = f'{{"code":"Ok","release":"{self.id}","weight_name":"{weight}",'.encode()
         self.weight_name = weight
         self.driving = Driving(release, self.picture.times, self.index, self.options.vehicle_key)
+        self._people: Document | None = None
+        self._people_lock = threading.Lock()
         self._turns = asyncio.Semaphore(_BATCHES_AT_ONCE)
 
     def pinned(self, wanted: str | None) -> bool:
@@ -104,6 +108,18 @@ class Service:
         }
         found = feature_collection(network, points, columns, per_hour=True)
         return Document(orjson.dumps({**found, "computed_layout": network.coordinates is None}), GEOJSON)
+
+    def link_use(self, link: str, limit: int) -> bytes:
+        """The pairs that use a link."""
+        return orjson.dumps({"code": "Ok", "release": self.id, **link_use(self.release, link, limit)})
+
+    def people(self) -> Document:
+        """Gains and losses; computed once, by whoever asks first, while others wait."""
+        with self._people_lock:
+            if self._people is None:
+                found = {"code": "Ok", "release": self.id, **people_of(self.release)}
+                self._people = Document(orjson.dumps(found), JSON)
+            return self._people
 
     @lru_cache(maxsize=1)  # noqa: B019
     def drawing(self) -> Document:

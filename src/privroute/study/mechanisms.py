@@ -11,7 +11,15 @@ from privroute.network.checks import show
 from privroute.network.demand import Demand
 from privroute.network.pairs import Pairs
 from privroute.study.flow_mechanisms import Minimiser, Sgd
-from privroute.study.options import PUBLIC_DEMAND_HELP, check_gap, check_number, check_whole, option
+from privroute.study.options import (
+    FAIRNESS_HELP,
+    PUBLIC_DEMAND_HELP,
+    check_fairness,
+    check_gap,
+    check_number,
+    check_whole,
+    option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +52,8 @@ class Counts:
     """Sum the counts over the days, add noise once, make them non-negative, solve the optimum.
 
     gap : relative gap of the optimum
+    fairness : from 0, least total travel time, to 1, the equilibrium, as in `solve_optimum`; the other mechanisms that
+        solve an optimum of released counts have it too
     bins, smallest_bin : number and least size of the gravity bins within which negative counts are settled
     """
 
@@ -54,9 +64,11 @@ class Counts:
     gap: float = option(1e-8, _GAP_HELP)
     bins: int = option(20, _BINS_HELP)
     smallest_bin: int = option(200, _SMALLEST_BIN_HELP)
+    fairness: float = option(0.0, FAIRNESS_HELP)
 
     def __post_init__(self) -> None:
         check_gap(self.gap)
+        check_fairness(self.fairness)
         check_whole("bins", self.bins, 1)
         check_whole("smallest_bin", self.smallest_bin, 1)
 
@@ -83,6 +95,7 @@ class Daily:
     smallest_bin: int = option(200, _SMALLEST_BIN_HELP)
     half_life_days: float | None = option(None, "Halve the weight of a day every N days. Default: equal weights.")
     next_weekday: bool = option(default=False, words="Use only days of the weekday that follows the last day.")
+    fairness: float = option(0.0, FAIRNESS_HELP)
 
     def __post_init__(self) -> None:
         if self.window is not None:
@@ -92,6 +105,7 @@ class Daily:
         if not isinstance(self.next_weekday, bool):
             raise GuaranteeError(f"{named('next_weekday')} is {self.next_weekday!r}; pass True or False")
         check_gap(self.gap)
+        check_fairness(self.fairness)
         check_whole("bins", self.bins, 1)
         check_whole("smallest_bin", self.smallest_bin, 1)
 
@@ -132,9 +146,11 @@ class Layered:
     links_per_trip: int = option(12, "Count a trip on at most this many links in each round.")
     public_demand: Demand | None = option(None, PUBLIC_DEMAND_HELP)  # noqa: RUF009 - a field
     gap: float = option(1e-8, _GAP_HELP)
+    fairness: float = option(0.0, FAIRNESS_HELP)
 
     def __post_init__(self) -> None:
         check_gap(self.gap)
+        check_fairness(self.fairness)
         for name in ("pairs_share", "zones_share", "lengths_share"):
             check_number(name, getattr(self, name), below=1.0)
         check_number("links_share", self.links_share, least=0.0, below=1.0)
@@ -167,9 +183,11 @@ class Unprotected:
     on_flows: ClassVar[bool] = False
 
     gap: float = option(1e-8, _GAP_HELP)
+    fairness: float = option(0.0, FAIRNESS_HELP)
 
     def __post_init__(self) -> None:
         check_gap(self.gap)
+        check_fairness(self.fairness)
 
 
 Mechanism = Counts | Daily | Layered | Minimiser | Sgd | Unprotected
@@ -185,6 +203,8 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 
 MANY_PAIRS = 1000
+
+_LATER_OPTIONS = {"fairness"}  # older certificates are without; they mean the default
 
 
 def default_mechanism(pairs: int, contribution: Contribution | None) -> Mechanism:
@@ -218,7 +238,8 @@ def check_public_options(name: object, options: Mapping[str, Any]) -> None:
     kind = MECHANISMS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise GuaranteeError(f"the mechanism {show(name)} is not known")
-    if set(options) != {item.name for item in fields(kind)}:
+    known = {item.name for item in fields(kind)}
+    if not known - _LATER_OPTIONS <= set(options) <= known:
         raise GuaranteeError(f"the mechanism {name} has other options than {', '.join(options) or 'none'}")
     given = dict(options)
     public = given.pop("public_demand", None)

@@ -10,10 +10,20 @@ from privroute.errors import GuaranteeError, named
 from privroute.network.checks import show
 from privroute.network.demand import Demand
 
-__all__ = ["PUBLIC_DEMAND_HELP", "check_demand", "check_gap", "check_number", "check_whole", "option"]
+__all__ = [
+    "FAIRNESS_HELP",
+    "PUBLIC_DEMAND_HELP",
+    "check_demand",
+    "check_fairness",
+    "check_gap",
+    "check_number",
+    "check_whole",
+    "option",
+]
 
 _TINY, _HUGE = 1e-100, 1e100  # squares of options, and what is made of them, stay within float64
 
+FAIRNESS_HELP = "From 0, least total travel time, to 1, equal times on the routes of a pair (equilibrium)."
 PUBLIC_DEMAND_HELP = (
     "File of a public demand per hour (.tntp, .csv, .omx), or sioux-falls: bounds traffic and routes (minimiser, sgd), "
     "or may serve as a first guess (layered)."
@@ -35,6 +45,12 @@ def check_gap(value: object) -> None:
     """Refuse what is no relative gap."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise GuaranteeError(f"{named('gap')} is {value!r}; pass a number between 0 and 1")
+
+
+def check_fairness(value: object) -> None:
+    """Refuse what is not between the optimum and the equilibrium."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise GuaranteeError(f"{named('fairness')} is {show(value)}; pass a number from 0 to 1")
 
 
 def check_number(

@@ -278,6 +278,15 @@ KEYS: dict[str, Key] = {
             "Unit of speeds in a GMNS folder. Default: as in config.csv, kph without one.",
         ),
         Key(
+            "network", "toll_factor", NUMBER, "Cost of a unit of a TNTP file's tolls, in its unit of time. Default: 0."
+        ),
+        Key(
+            "network",
+            "distance_factor",
+            NUMBER,
+            "Cost of a unit of a TNTP file's lengths, in its unit of time. Default: 0.",
+        ),
+        Key(
             "network",
             "on_unreachable",
             _choice(*get_args(OnUnreachable)),

@@ -35,8 +35,8 @@ class Source:
     """How a study's network is read again; optional for a network that was created in memory.
 
     network : path of an OpenStreetMap extract, an OSMnx graph, a GMNS folder or a TNTP net file, or sioux-falls
-    nodes, time_unit : of TNTP files only; length_unit, speed_unit, latency, factor : as in read_network. None: the
-        default of the reader
+    nodes, time_unit, toll_factor, distance_factor : of TNTP files only; length_unit, speed_unit, latency, factor : as
+        in read_network. None: the default of the reader
     on_unreachable : what to do with pairs of zones that no path joins
     public_demand : path of the demand that the mechanism sgd needs
     zones, zone_id : path of polygons or a list of zones, and the column of their ids
@@ -57,6 +57,8 @@ class Source:
     zone_id: str | None = None
     grid_km: float | None = None
     connectors: int | None = None
+    toll_factor: float | None = None
+    distance_factor: float | None = None
 
     @property
     def name(self) -> str:
@@ -95,14 +97,16 @@ class Source:
                 time_unit=self.time_unit,
                 length_unit=self.length_unit,
                 speed_unit=self.speed_unit,
+                toll_factor=self.toll_factor,
+                distance_factor=self.distance_factor,
                 keep_islands=keep_islands,
                 service=service,
                 notes=notes,
             )
             return network, None
-        for name in ("nodes", "time_unit", "length_unit", "speed_unit"):
+        for name in ("nodes", "time_unit", "toll_factor", "distance_factor", "length_unit", "speed_unit"):
             if getattr(self, name) is not None:
-                kinds = "TNTP files" if name in ("nodes", "time_unit") else "files"
+                kinds = "files" if name.endswith(("length_unit", "speed_unit")) else "TNTP files"
                 raise InputError(f"{named(name)} is only valid for {kinds}, but {BUILT_IN} is built in; omit it")
         latency = self.latency or "affine"
         if self.factor is not None and latency != "affine":

@@ -77,6 +77,11 @@ class Study:
         object.__setattr__(self, "mechanism", as_mechanism(chosen))
         self.frame.pairs.reachable(self.network)
         chosen = self.mechanism
+        if chosen.on_flows and self.network.has_fixed_costs:
+            raise GuaranteeError(
+                f"the mechanism {chosen.name!r} is proven for travel times alone, but links of this network cost "
+                "something beside time; choose counts, daily or layered, or a network without fixed costs"
+            )
         _check_share("quality_share", self.quality_share, least=0.0)
         _check_share("total_share", self.total_share, least=_SMALLEST_SHARE)
         if self.guarantee is not None:

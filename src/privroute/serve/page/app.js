@@ -10,6 +10,7 @@
     async drawing() {
       const found = await (await fetch("page/drawing.json")).json();
       this.release = found.release;
+      this.hasDemand = found.vehicles_per_h !== null;
       return found;
     }
     async _ask(what, origin, destination, more) {
@@ -26,6 +27,19 @@
       const found = await this._ask("route", origin, destination, { alternatives: 19, steps: true });
       found.named = this.answered.waypoints.map(({ name, zone }) => name || `Zone ${zone}`);
       return Object.assign(found.map((route) => ({ ...route, probability: route.probability ?? 1, nodes: [], steps: route.legs[0].steps })), { named: found.named });
+    }
+    async people() {
+      if (!this.hasDemand) return null;
+      const answer = await fetch(`v1/people?${new URLSearchParams({ release: this.release })}`);
+      const found = await answer.json();
+      if (!answer.ok) throw new Error(found.message);
+      return found;
+    }
+    async linkUse(link) {
+      const answer = await fetch(`v1/link?${new URLSearchParams({ link, limit: 50, release: this.release })}`);
+      const found = await answer.json();
+      if (!answer.ok) throw new Error(found.message);
+      return found;
     }
     async sample(origin, destination, routes) {
       const [drawn] = await this._ask(isPlace(origin) || isPlace(destination) ? "route" : "sample", origin, destination, {});
@@ -72,6 +86,27 @@
       }
       return routes;
     }
+    async people() {
+      return this.found.people;
+    }
+    // By the routes that are in the file: links of a route, probabilities and, if there is a demand, vehicles per hour.
+    async linkUse(label) {
+      const { links, nodes } = this.found, { table } = this;
+      const link = links.label.findIndex((each) => String(each) === label);
+      const pairs = [];
+      for (let pair = 0; pair < table.origin.length; pair++) {
+        let probability = 0;
+        for (let i = this.routeStart[pair]; i < this.routeStart[pair + 1]; i++)
+          if (table.link.subarray(this.linkStart[i], this.linkStart[i + 1]).includes(link)) probability += table.probability[i];
+        if (probability <= 1e-9) continue;
+        pairs.push({ origin: nodes.label[table.origin[pair]], destination: nodes.label[table.destination[pair]], probability: Math.min(probability, 1),
+          vehicles_per_h: table.rate_per_h ? probability * table.rate_per_h[pair] : null });
+      }
+      const size = (row) => row.vehicles_per_h ?? row.probability;
+      pairs.sort((a, b) => size(b) - size(a));
+      return { from_node: nodes.label[links.tail[link]], to_node: nodes.label[links.head[link]], pairs_using: pairs.length, pairs: pairs.slice(0, 50),
+        vehicles_per_h: table.rate_per_h ? pairs.reduce((sum, row) => sum + row.vehicles_per_h, 0) : null };
+    }
     async sample(_, __, routes) {
       let left = Math.random() * routes.reduce((sum, route) => sum + route.probability, 0);
       const at = routes.findIndex((route) => (left -= route.probability) < 0);
@@ -82,7 +117,9 @@
   const start = async () => {
     const source = by("embedded-drawing") ? new Embedded() : new Service();
     const drawing = await source.drawing();
-    const open = privroute.tabs();
+    const opened = {}; // what happens when a tab is opened
+    const open = privroute.tabs((name) => opened[name]?.(), () => map?.mark(null, null));
+    let map = null;
     const sheet = by("routes");
     const node = new Map(drawing.nodes.zone.map((zone) => [String(drawing.nodes.label[zone]), zone]));
     const projection = drawing.projection ? new privroute.Projection(drawing.projection) : null;
@@ -93,9 +130,11 @@
 
     const say = (sentence) => (by("said").textContent = sentence);
 
-    const map = new privroute.NetworkMap(by("map"), drawing, {
+    map = new privroute.NetworkMap(by("map"), drawing, {
       choose: (zone) => pick(String(drawing.nodes.label[zone])),
+      link: (link) => (by("links").hidden ? false : (selectLink(link), true)),
       place: projection ? (at) => pick(placeAt(at)) : null,
+      legend: (ofLosses) => (ofLosses ? privroute.showLossLegend(by("legend")) : privroute.showLegend(by("legend"), drawing)),
       describe: ({ zone, link }) => (zone === undefined ? describeLink(link) : describeZone(zone)),
     });
 
@@ -120,7 +159,8 @@
     const describeZone = (zone) => {
       const i = drawing.nodes.zone.indexOf(zone);
       const perHour = drawing.nodes.zone_per_h;
-      return `Zone ${drawing.nodes.label[zone]}${perHour ? `\n${words.count(perHour[i])} trips per hour start or end here` : ""}`;
+      const lost = map.losses && map.losses[i] !== null ? `\n${privroute.signed(map.losses[i])} for a mean trip from here` : "";
+      return `Zone ${drawing.nodes.label[zone]}${lost}${perHour ? `\n${words.count(perHour[i])} trips per hour start or end here` : ""}`;
     };
     const describeLink = (i) => {
       const { links, nodes } = drawing;
@@ -245,7 +285,39 @@
     verdict(drawing, () => open("guarantee"));
     privroute.showFacts(drawing);
     privroute.showGuarantee(by("guarantee"), drawing);
-    privroute.showLinks(by("links"), drawing);
+    const listLinks = () => {
+      map.mark(null, null);
+      privroute.showLinks(by("links"), drawing, (link) => selectLink(link));
+    };
+    const selectLink = async (link) => {
+      open("links");
+      try {
+        const found = await source.linkUse(String(drawing.links.label[link]));
+        map.mark(link, null);
+        privroute.showLinkUse(by("links"), found, (from, to) => choose({ origin: from, destination: to }), listLinks);
+        by("link-title").tabIndex = -1;
+        by("link-title").focus();
+        say(`Link ${found.from_node} to ${found.to_node}, used by ${words.several(found.pairs_using, "pair")}.`);
+      } catch (problem) {
+        privroute.showProblem(by("links"), "This link cannot be shown", problem.message);
+      }
+    };
+    listLinks();
+    let people;
+    opened.people = async () => {
+      if (people === undefined) {
+        privroute.showProblem(by("people"), "Who gains, who loses", "Computing …");
+        try {
+          people = await source.people();
+        } catch (problem) {
+          privroute.showProblem(by("people"), "Gains and losses cannot be shown", problem.message);
+          return;
+        }
+        privroute.showPeople(by("people"), drawing, people, (from, to) => choose({ origin: from, destination: to }));
+        say("Gains and losses are shown.");
+      }
+      if (people && people.zone_loss_min && !by("people").hidden) map.mark(null, people.zone_loss_min);
+    };
     privroute.showLegend(by("legend"), drawing);
     const named = new URLSearchParams(location.hash.slice(1));
     const ofHash = (which) => {

@@ -22,6 +22,8 @@ privroute.NetworkMap = class extends privroute.MapView {
     this.routes = [];
     this.ends = { origin: null, destination: null };
     this.emphasised = null;
+    this.marked = null; // a link that is selected
+    this.losses = null; // minutes that trips from each zone lose
     this.vehicle = null;
     this._prepare();
     this._readColours();
@@ -62,6 +64,7 @@ privroute.NetworkMap = class extends privroute.MapView {
       classes: [0, 1, 2, 3, 4, 5, 6].map((i) => read(`class-${i}`)),
       routes: [0, 1, 2, 3, 4, 5].map((i) => read(`route-${i}`)),
       ink: read("ink"), paper: read("paper"), ground: read("ground"), soft: read("ink-soft"),
+      loss: Object.fromEntries(["gain-2", "gain-1", "loss-even", "loss-1", "loss-2", "loss-none"].map((name) => [name, read(name)])),
       zone: read("zone"), edge: read("zone-edge"), faded: read("faded"), accent: read("accent"),
     };
   }
@@ -94,7 +97,7 @@ privroute.NetworkMap = class extends privroute.MapView {
       const dark = document.documentElement.dataset.theme === "dark";
       this.basemap.draw(pen, { at: (point) => this.at(point), back: (point) => this.back(point), width: this.width, height: this.height, faded: dark });
     }
-    const faded = this.routes.length > 0;
+    const faded = this.routes.length > 0 || this.losses !== null;
     const width = faded ? Math.min(this.stroke, 2.6) : this.stroke;
     for (const connectors of [true, false]) {
       for (let of = 0; of < 7; of++) {
@@ -129,11 +132,12 @@ privroute.NetworkMap = class extends privroute.MapView {
     this.nodes.zone.forEach((node, i) => {
       const [x, y] = this.screen(node);
       if (x < -20 || x > this.width + 20 || y < -20 || y > this.height + 20) return;
-      const radius = room * (0.75 + 0.45 * this.size[i]);
+      const radius = room * (0.75 + 0.45 * this.size[i]) * (this.losses ? 1.5 : 1);
       pen.globalAlpha = this.routes.length && !onRoute.has(node) ? 0.5 : 1;
       pen.beginPath();
       pen.arc(x, y, radius, 0, 7);
-      pen.fillStyle = labelled ? this.colour.zone : this.colour.edge;
+      const lost = this.losses ? this.colour.loss[privroute.lossClass(this.losses[i])] : null;
+      pen.fillStyle = lost ?? (labelled ? this.colour.zone : this.colour.edge);
       pen.fill();
       if (labelled) {
         pen.strokeStyle = this.colour.edge;
@@ -167,6 +171,7 @@ privroute.NetworkMap = class extends privroute.MapView {
     }
     pen.globalAlpha = 1;
     this._drawLegs(pen);
+    if (this.marked !== null) this._drawLinkMark(pen, this.marked, this.colour.accent);
     if (this.hover && this.hover.link !== undefined) this._drawLinkMark(pen, this.hover.link);
     this._drawZones(pen);
     this._drawEnds(pen);
@@ -232,11 +237,11 @@ privroute.NetworkMap = class extends privroute.MapView {
     points.forEach(([x, y], k) => (k ? pen.lineTo(x, y) : pen.moveTo(x, y)));
   }
 
-  _drawLinkMark(pen, link) {
+  _drawLinkMark(pen, link, colour = this.colour.ink) {
     const shift = this.stroke * 0.72, [ax, ay] = this.aside[link];
     this._trace(pen, this.shapes.of(link).map((point) => this.at(point)).map(([x, y]) => [x + ax * shift, y + ay * shift]));
-    pen.strokeStyle = this.colour.ink;
-    pen.lineWidth = this.stroke + 2;
+    pen.strokeStyle = colour;
+    pen.lineWidth = this.stroke + (colour === this.colour.ink ? 2 : 5);
     pen.stroke();
   }
 
@@ -346,6 +351,15 @@ privroute.NetworkMap = class extends privroute.MapView {
     this.routes = routes;
     this.ends = ends;
     this.place.querySelector("#legend").hidden = routes.length > 0; // the links are grey then
+    this._draw();
+  }
+
+  // Mark a link, and colour zones by what their trips lose; null for none.
+  mark(link, losses) {
+    this.marked = link;
+    this.losses = losses;
+    this.place.querySelector("#legend").hidden = this.routes.length > 0 && losses === null;
+    this.listeners.legend(losses !== null);
     this._draw();
   }
 

@@ -60,7 +60,9 @@ privroute.showStart = (sheet, drawing, choose) => {
       drawing.streets
         ? "Click two places on the map, or type zones or streets. The policy"
         : "Select two zones on the map, or type their labels. The policy",
-      "  spreads the trips of each pair over routes so that the total travel time is as small as possible."),
+      drawing.certificate.options && drawing.certificate.options.fairness > 0
+        ? `  spreads the trips of each pair over routes, a compromise between the least total travel time and equal times on all of them (fairness ${drawing.certificate.options.fairness}).`
+        : "  spreads the trips of each pair over routes so that the total travel time is as small as possible."),
     ...(drawing.pairs
       ? [element("p", {}, "Example: ",
           element("button", { type: "button", class: "text-button", id: "example", onclick: () => choose(origin, destination) }, `${origin} → ${destination}`))]
@@ -140,7 +142,7 @@ privroute.showGuarantee = (sheet, drawing) => {
   );
 };
 
-privroute.showLinks = (sheet, drawing) => {
+privroute.showLinks = (sheet, drawing, select) => {
   const { element, words } = privroute;
   const { links, nodes } = drawing;
   const busy = drawing.coloured_by === "volume_over_capacity";
@@ -150,7 +152,8 @@ privroute.showLinks = (sheet, drawing) => {
   const order = links.value.map((_, i) => i).filter((i) => !hidden.has(i)).sort((a, b) => value(b) - value(a)).slice(0, 20);
   const rows = order.map((i) => element("tr", {},
     element("td", {}, element("span", { class: "swatch", colour: `class-${privroute.classOf(links.value[i], breaks)}` }),
-      (drawing.streets && drawing.streets.names[drawing.streets.name[i]]) || `${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`),
+      element("button", { type: "button", class: "text-button", "data-link": i, onclick: () => select(i) },
+        (drawing.streets && drawing.streets.names[drawing.streets.name[i]]) || `${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`)),
     ...(busy
       ? [element("td", {}, words.count(links.volume_per_h[i])), element("td", {}, words.count(links.capacity_per_h[i])),
         element("td", {}, links.value[i] === null ? "–" : links.value[i].toFixed(2))]
@@ -158,6 +161,7 @@ privroute.showLinks = (sheet, drawing) => {
   const columns = busy ? ["Link", "Vehicles / h", "Capacity / h", "Ratio"] : ["Link", "Pairs"];
   sheet.replaceChildren(
     element("h2", {}, busy ? "Links with the highest volume / capacity" : "Most used links"),
+    element("p", { class: "soft" }, "Click a link, here or on the map, to see which pairs use it."),
     element("table", {},
       element("caption", {}, busy ? "Expected volumes when the released demand follows the policy." : "Number of pairs with a route over the link."),
       element("thead", {}, element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)))),
@@ -181,7 +185,8 @@ privroute.showLegend = (place, drawing) => {
   );
 };
 
-privroute.tabs = () => {
+// opened : called with the name of a tab that the user opens; left : when any tab is opened
+privroute.tabs = (opened = () => {}, left = () => {}) => {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   const open = (tab, focus = false) => {
     for (const each of tabs) {
@@ -189,6 +194,8 @@ privroute.tabs = () => {
       each.tabIndex = each === tab ? 0 : -1;
       document.getElementById(each.getAttribute("aria-controls")).hidden = each !== tab;
     }
+    left();
+    opened(tab.id.slice("tab-".length));
     if (focus) tab.focus();
   };
   tabs.forEach((tab, i) => {

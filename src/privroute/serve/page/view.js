@@ -139,7 +139,9 @@ privroute.MapView = class {
       this.above.classList.remove("moving");
       if (event.type === "pointerup" && start && !start.moved) {
         const zone = this.zoneAt(at(event), event.pointerType === "mouse" ? 14 : 24);
+        const link = zone === null ? this.linkAt(at(event), event.pointerType === "mouse" ? 6 : 14) : null;
         if (zone !== null) this.listeners.choose(zone);
+        else if (link !== null && this.listeners.link && this.listeners.link(link)) start = null;
         else if (this.listeners.place) this.listeners.place(this.back(at(event)));
       }
       start = null;

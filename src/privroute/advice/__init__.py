@@ -1,0 +1,1 @@
+"""What a policy means for the people who follow it: fairness, tolls, gains and losses, compliance. Public."""

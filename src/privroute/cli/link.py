@@ -1,0 +1,54 @@
+"""`privroute link`: show which pairs use a link."""
+
+from typing import Annotated
+
+import typer
+
+import privroute as pr
+from privroute.cli import inputs
+from privroute.cli.route import load
+from privroute.cli.terminal import chance, line, say_json, table
+
+__all__ = ["link"]
+
+
+def link(
+    release: inputs.ReleaseArgument,
+    label: Annotated[str, typer.Argument(metavar="LINK", help="Label of the link.", show_default=False)],
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="Show at most this many pairs.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show which pairs use a link, and with how much of the released demand (select link).
+
+    Labels of links are those of links.parquet, of the exports and of the page.
+    """
+    found = load(release)
+    used = pr.select_link(found.policy, label, found.demand)
+    pairs, names = found.policy.pairs, found.network.end_labels
+    rows = [
+        {
+            "origin": names[pairs.origin[pair]],
+            "destination": names[pairs.destination[pair]],
+            "probability": float(used.probability[position]),
+            "vehicles_per_h": None if used.rate_per_min is None else float(used.rate_per_min[position]) * 60,
+        }
+        for position, pair in enumerate(used.pair[:limit].tolist())
+    ]
+    labels, ends = found.network.node_labels, (found.network.tail[used.link], found.network.head[used.link])
+    total = None if used.rate_per_min is None else float(used.rate_per_min.sum()) * 60
+    if as_json:
+        about = {"link": found.network.link_labels[used.link], "from_node": labels[ends[0]], "to_node": labels[ends[1]]}
+        say_json({**about, "pairs_using": len(used), "vehicles_per_h": total, "pairs": rows})
+        return
+    table(
+        f"Link {label}, from {labels[ends[0]]} to {labels[ends[1]]}",
+        ["pair", "share of its trips", *([] if total is None else ["vehicles / h"])],
+        [
+            [f"{row['origin']} → {row['destination']}", chance(row["probability"])]
+            + ([] if total is None else [f"{row['vehicles_per_h']:,.1f}"])
+            for row in rows
+        ],
+    )
+    shown = "" if len(used) <= limit else f"; --limit shows more than {limit}"
+    traffic = "" if total is None else f", {total:,.0f} vehicles per hour"
+    line(f"Used by {len(used):,} pairs{traffic}{shown}.")

@@ -1,0 +1,77 @@
+"""Every format of `privroute export`: those for maps and tables, and those for simulators and models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+from privroute.errors import InputError
+from privroute.handover import matsim, omx, sumo
+from privroute.network.text_files import as_path
+from privroute.serve.export import FILES as TABLE_FILES
+from privroute.serve.export import export_release
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from privroute.network.demand import Demand
+    from privroute.progress import Progress
+    from privroute.release.release import Release
+
+__all__ = ["FILES", "HandoverFormat", "hand_over"]
+
+HandoverFormat = Literal["geojson", "gpkg", "csv", "gmns", "routes", "sumo", "matsim", "omx"]
+FILES: dict[str, tuple[str, ...]] = {
+    **TABLE_FILES,
+    "sumo": sumo.FILES,
+    "matsim": matsim.FILES,
+    "omx": omx.FILES,
+}
+
+
+def hand_over(
+    release: Release,
+    folder: str | os.PathLike[str],
+    kind: HandoverFormat,
+    *,
+    demand: Demand | None = None,
+    period_min: float = 60.0,
+    seed: int = 0,
+    overwrite: bool = False,
+    most_routes: int = 20,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Write a release for another tool into a folder (made if it is not there) and return the paths.
+
+    kind : geojson, gpkg, csv, gmns, routes (Parquet), sumo, matsim or omx
+    demand : of sumo, matsim and omx: another one than the released
+    period_min : of sumo and matsim: how long vehicles depart; seed : of matsim: from which vehicles are drawn
+    most_routes : of each pair, the most probable ones
+    """
+    if kind not in get_args(HandoverFormat):
+        raise InputError(f"the format is {kind!r}; choose {', '.join(FILES)}")
+    if kind in TABLE_FILES:
+        return export_release(
+            release,
+            folder,
+            kind,  # type: ignore[arg-type]  # one of them
+            overwrite=overwrite,
+            most_routes=most_routes,
+            progress=progress,
+        )
+    place = as_path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        taken = [place / name for name in FILES[kind] if (place / name).exists()]
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise InputError(f"{place} cannot be used as a folder ({reason}); choose another") from None
+    if taken and not overwrite:
+        raise InputError(f"{taken[0]} already exists; choose another folder, or pass overwrite=True to replace it")
+    if kind == "sumo":
+        return sumo.write_sumo(
+            release, place, demand=demand, period_min=period_min, most_routes=most_routes, progress=progress
+        )
+    if kind == "matsim":
+        return matsim.write_matsim(release, place, demand=demand, period_min=period_min, seed=seed, progress=progress)
+    return omx.write_omx(release, place, demand=demand, progress=progress)
