@@ -63,6 +63,10 @@ class Shares:
         whole = Promise.of(study.promised, *of_total, *alone.questions, *of_quality, grid=alone.grid)
         return cls(whole, of_total, alone.questions, of_quality)
 
+    def divided(self, share: float) -> Shares:
+        """The same with a share of rho."""
+        return replace(self, whole=self.whole.divided(share))
+
     @property
     def sensitivity(self) -> float:
         """Of what the mechanism itself perturbs."""

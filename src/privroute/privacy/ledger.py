@@ -336,15 +336,20 @@ def note_written(ledger: Ledger, entry: int, folder: str) -> None:
 
 
 def scope_of(frame: Frame) -> Scope:
-    """When the trips of a history were made: its period on each of its dates, or whole days where it is not known."""
+    """When the trips of a history were made: its periods on each of their dates, or whole days where not known."""
     if frame.calendar.dates is None:
         raise LedgerError("a ledger needs the dates of a release, but this history has none; create it with dates")
-    period = frame.calendar.period
-    start_s = period.start_us // SECOND_US  # outwards to whole seconds
-    stop_s = -(-(period.start_us + period.length_us) // SECOND_US)
-    if period.begins is None:
-        stop_s = DAY_S
-    return Scope.of_days(frame.calendar.dates, begins_s=start_s, length_s=stop_s - start_s)
+    parts = []
+    for slot in frame.calendar.slots:
+        start_s = slot.period.start_us // SECOND_US  # outwards to whole seconds
+        stop_s = -(-(slot.period.start_us + slot.period.length_us) // SECOND_US)
+        if slot.period.begins is None:
+            stop_s = DAY_S
+        part = Scope.of_days(slot.calendar.dates or (), begins_s=start_s, length_s=stop_s - start_s)
+        # evenings and early mornings touch at midnight without a period that passes it; a user's day is whole anyway
+        whole = frame.calendar.has_slots and frame.contribution is not None and frame.contribution.unit == "user-day"
+        parts.append(part.whole_days() if whole and not part.passes_midnight else part)
+    return Scope.union(parts)
 
 
 def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guarantee, rho: float) -> str:

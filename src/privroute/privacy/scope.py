@@ -47,6 +47,15 @@ class Scope:
         return cls._of_intervals(starts, starts + length_s)
 
     @classmethod
+    def union(cls, scopes: Sequence[Scope]) -> Scope:
+        """Every moment that one of the scopes has, for a release of several periods and kinds of days."""
+        if len(scopes) == 1:
+            return scopes[0]
+        starts, stops = (np.concatenate(ends) for ends in zip(*(scope.intervals() for scope in scopes), strict=True))
+        order = np.argsort(starts, kind="stable")
+        return cls._of_intervals(starts[order], stops[order])
+
+    @classmethod
     def _of_intervals(cls, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Scope:
         """Ascending intervals, which may touch or overlap their neighbours, as runs."""
         stops = np.maximum.accumulate(stops)

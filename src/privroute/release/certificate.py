@@ -15,6 +15,7 @@ from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import check_public_options, noise_is_on_flows
+from privroute.study.period_shares import period_shares
 from privroute.study.schema import LARGEST_SHARE
 from privroute.study.study import check_expected
 
@@ -63,7 +64,8 @@ _STUDY = {
     "guarantee": dict | None,
     "mechanism": dict,
 }
-_LATER = {"total": dict | None, "quality_share": int | float, "expect_trips": int}  # certificates of 0.1.0 lack them
+# certificates of 0.1.0 lack them
+_LATER = {"total": dict | None, "quality_share": int | float, "expect_trips": int, "period_weights": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Certificate:
     rho : the zero-concentrated bound from which the guarantee comes; None where there is none
     adjacency : when two data sets are neighbours, in words
     sensitivity, noise_scale : ℓ2 sensitivity of what the mechanism perturbed, and the Gaussian's scale; of rho they
-        take what `measured_share` leaves
+        take what `measured_share` leaves. Where periods divide rho, the noise of each is larger (`period_shares`)
     data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp protects
     budget : the ledger entry (see BUDGET), or "not tracked"
     versions : of the packages that made it
@@ -140,8 +142,15 @@ class Certificate:
 
     @property
     def period_min(self) -> float:
-        """T, minutes."""
+        """T, minutes, of the only period."""
         return self.calendar.period.minutes
+
+    @property
+    def period_shares(self) -> tuple[float, ...]:
+        """Of rho, for each slot of the calendar; the noise of a slot with the share s is noise_scale / √s."""
+        bounds = self.study["bounds"]
+        kept = None if bounds is None else Contribution(self.unit, **bounds)  # type: ignore[arg-type]  # checked
+        return period_shares(self.calendar, kept, self.study.get("period_weights", {}))
 
     @property
     def expansion(self) -> float:
@@ -263,11 +272,16 @@ def _check_parts(study: dict[str, Any]) -> None:
     """Refuse bounds, sizes, mechanisms and options that no study has."""
     bounds, network, mechanism = study["bounds"], study["network"], study["mechanism"]
     if bounds is not None:
-        if set(bounds) != {"max_requests", "max_per_pair", "pre_bounded"}:
+        if set(bounds) - {"each_period"} != {"max_requests", "max_per_pair", "pre_bounded"}:
             raise ReleaseError("its bounds are not complete")
-        Contribution(study["unit"], **bounds)
+        kept = Contribution(study["unit"], **bounds)
+        calendar = Calendar.from_dict(study["calendar"])
+        period_shares(calendar, kept, study.get("period_weights", {}))
         if study["unit"] == "user-day":
-            check_period_of_day(Calendar.from_dict(study["calendar"]).period.minutes)
+            for period in calendar.periods:
+                check_period_of_day(period.minutes)
+    elif "period_weights" in study:
+        raise ReleaseError("its periods share no budget")
     sizes = [study["pairs"], network.get("nodes"), network.get("links")]
     if set(network) != {"source", "nodes", "links"} or not all(type(size) is int and size >= 0 for size in sizes):
         raise ReleaseError("its network and pairs are not sizes")
