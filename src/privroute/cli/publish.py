@@ -14,6 +14,7 @@ from privroute.network.text_files import write_whole
 
 __all__ = ["export", "report"]
 
+_MOST_NAMED = 10
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 
@@ -50,6 +51,15 @@ def export(
     most_routes: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Write at most this many routes of each pair, the most probable.")
     ] = 20,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="WHEN",
+            help="Write only the period of this moment, like '2026-05-04 07:30'. Default: all, a folder for each.",
+            show_default=False,
+        ),
+    ] = None,
     overwrite: _Overwrite = False,
 ) -> None:
     """Write link flows and routes as GeoJSON, CSV or GMNS files, or all routes as one Parquet table."""
@@ -60,11 +70,21 @@ def export(
     taken = [] if overwrite else [out / name for name in FILES[kind] if (out / name).exists()]
     if taken:
         raise _taken(taken[0])
-    found = load(release)
+    found = load(release, at)
     with bar() as progress:
-        paths = export_release(found, out, kind, overwrite=overwrite, most_routes=most_routes, progress=progress)
-    for path in paths:
+        paths = export_release(
+            found,
+            out,
+            kind,
+            overwrite=overwrite,
+            most_routes=most_routes,
+            progress=progress,
+            one_period=at is not None,
+        )
+    for path in paths[:_MOST_NAMED]:
         line(f"Written: {path}")
+    if len(paths) > _MOST_NAMED:
+        line(f"Written: {len(paths) - _MOST_NAMED:,} more files below {out}, a folder for each period")
     if found.network.coordinates is None and kind != "routes":
         line("The network has no coordinates; lines use a computed layout, or are omitted.")
 

@@ -125,6 +125,13 @@ class PeriodHistories:
         """The histories of all slots, one after the other."""
         return (self.part(position) for position in range(len(self.frame.calendar.slots)))
 
+    @property
+    def pair_sums(self) -> NDArray[np.int64]:
+        """PRIVATE. (pairs,) trips of all days and periods."""
+        sums = np.zeros(len(self.frame.pairs), np.int64)
+        np.add.at(sums, self.cells % max(sums.size, 1), self.trips)
+        return sums
+
     def __repr__(self) -> str:
         made = ", simulated" if self.simulated else ", PRIVATE"
         return f"PeriodHistories({self.frame.calendar}, {len(self.frame.pairs):,} pairs{made})"

@@ -129,12 +129,14 @@ def read_release(folder: str | os.PathLike[str]) -> tuple[Certificate, PartReade
 class PartReader(Sequence[Part]):
     """The policies and demands of a release folder, each read and checked when it is first asked for.
 
+    digests : of all files, by name
     slots : which periods of which kinds of days they are for; empty for a release of one period
     busiest : position of the one with the most traffic, the first where no demand is released
     """
 
     def __init__(self, place: Path, manifest: dict[str, Any], certificate: Certificate) -> None:
-        self._place, self._digests, self._certificate = place, manifest["sha256"], certificate
+        self._place, self._certificate = place, certificate
+        self.digests: dict[str, str] = manifest["sha256"]
         day = manifest["format"] == DAY_FORMAT
         if day != certificate.calendar.has_slots:
             raise ReleaseError("the certificate has other periods than the files")
@@ -147,10 +149,9 @@ class PartReader(Sequence[Part]):
         known = [-1.0 if rate is None else rate for rate in self.vehicles_per_hour]
         self.busiest = known.index(max(known))
         self._read: dict[int, Part] = {}
-        nodes, links = (_read_table(place, name, self._digests[name]) for name in (NODES, LINKS))
+        nodes, links = (_read_table(place, name, self.digests[name]) for name in (NODES, LINKS))
         streets, zones = (
-            _read_table(place, name, self._digests[name]) if name in self._digests else None
-            for name in (STREETS, ZONES)
+            _read_table(place, name, self.digests[name]) if name in self.digests else None for name in (STREETS, ZONES)
         )
         self._network = with_map(_network(nodes, links, manifest["network"]), streets, zones)
 
@@ -173,15 +174,15 @@ class PartReader(Sequence[Part]):
     def _part(self, at: int) -> Part:
         names = (POLICY, ROUTES, DEMAND)
         own = names if not self.slots else [name_in_slot(name, self.slots[at].key) for name in names]
-        policy = _read_policy(self._place, self._digests, self._network, own[0], own[1])
+        policy = _read_policy(self._place, self.digests, self._network, own[0], own[1])
         if self._read:  # the same pairs for all, so that what is known of them is computed once
             first = next(iter(self._read.values())).policy
             if policy.pairs != first.pairs:
                 raise ReleaseError("the periods have different pairs")
         _check_sizes(self._certificate, policy)
         demand = counts = None
-        if own[2] in self._digests:
-            table = _read_table(self._place, own[2], self._digests[own[2]], DEMAND)
+        if own[2] in self.digests:
+            table = _read_table(self._place, own[2], self.digests[own[2]], DEMAND)
             demand, counts = _demand(table, policy, self._certificate)
         return Part(policy, demand, counts, self._quality[at])
 

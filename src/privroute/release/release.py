@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "Release", "as_moment", "load_release"]
 
+_MIN_PER_H = 60.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
@@ -89,6 +91,15 @@ class Release:
     def slot(self) -> Slot:
         """The period and kind of day whose policy, demand and quality this object shows."""
         return self.slots[self.position]
+
+    @property
+    def vehicles_per_hour(self) -> list[float | None]:
+        """Of the released demand of each period; None where there is none."""
+        known = getattr(self.parts, "vehicles_per_hour", None)  # of a folder whose periods are not all read
+        if known is not None:
+            return list(known)
+        demands = [part.demand for part in self.parts] or [self.demand]
+        return [None if demand is None else demand.total_per_min * _MIN_PER_H for demand in demands]
 
     @property
     def noise_scale(self) -> float | None:
