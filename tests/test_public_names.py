@@ -91,6 +91,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "read_tntp",
         "read_tntp_trips",
         "read_trips",
+        "reroute",
         "simulate_days",
         "sioux_falls",
         "solve_equilibrium",

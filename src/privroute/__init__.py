@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from privroute.release.certificate import Certificate as Certificate
     from privroute.release.release import Release as Release
     from privroute.release.release import load_release as load_release
+    from privroute.release.reroute import reroute as reroute
     from privroute.study.calendar import Calendar as Calendar
     from privroute.study.contribution import Contribution as Contribution
     from privroute.study.frame import Frame as Frame
@@ -121,6 +122,7 @@ _PUBLIC = {
     "privacy.ledger": ("Ledger",),
     "release.certificate": ("Certificate",),
     "release.release": ("Release", "load_release"),
+    "release.reroute": ("reroute",),
     "study.calendar": ("Calendar",),
     "study.contribution": ("Contribution",),
     "study.frame": ("Frame",),

@@ -10,7 +10,7 @@ import pytest
 
 import privroute as pr
 from privroute.errors import ReleaseError
-from privroute.release.files import FORMAT
+from privroute.release.files import DAY_FORMAT, FORMAT
 
 KEPT = Path(__file__).parent / "formats"
 
@@ -35,7 +35,7 @@ def test_a_kept_release_reads_as_when_it_was_written(folder: Path) -> None:
     assert release.demand.total_per_min > 0
 
 
-@pytest.mark.parametrize(("number", "message"), [(1, "was never published"), (FORMAT + 1, "newer privroute")])
+@pytest.mark.parametrize(("number", "message"), [(1, "was never published"), (DAY_FORMAT + 1, "newer privroute")])
 def test_other_formats_are_refused_with_a_sentence(tmp_path: Path, number: int, message: str) -> None:
     shutil.copytree(KEPT / f"{FORMAT}", tmp_path / "release")
     manifest = tmp_path / "release" / "release.json"

@@ -95,7 +95,7 @@ def calendars(draw: st.DrawFn) -> Calendar:
 
 
 @settings(max_examples=60, deadline=None)
-@given(calendars(), st.datetimes(dt.datetime(2026, 3, 4), dt.datetime(2026, 4, 9)))
+@given(calendars(), st.datetimes(dt.datetime(2026, 3, 4), dt.datetime(2026, 4, 9)))  # noqa: DTZ001 - by the clock
 def test_every_moment_is_in_one_slot_at_most_and_slot_at_finds_it(calendar: Calendar, moment: dt.datetime) -> None:
     found = []
     for position, slot in enumerate(calendar.slots):

@@ -29,6 +29,7 @@ COMMANDS = {
     "inspect": ("inspect_release", "Explain what a release protects, how strongly, and what it does not protect."),
     "route": ("route", "Show the routes of a pair with their probabilities and travel times, or sample from them."),
     "evaluate": ("evaluate", "Compare a released policy with the optimum and with baselines that need no data."),
+    "reroute": ("reroute", "Compute new policies for closed or changed roads from a release, without trips or cost."),
     "serve": ("serve", "Serve a release: a page with its map, routes and guarantee, and a JSON API."),
     "report": ("publish", "Write one HTML file with the map, the routes and the guarantee, for sharing."),
     "export": ("publish", "Write link flows and routes as GeoJSON, CSV or GMNS files."),

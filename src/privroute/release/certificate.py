@@ -65,7 +65,14 @@ _STUDY = {
     "mechanism": dict,
 }
 # certificates of 0.1.0 lack them
-_LATER = {"total": dict | None, "quality_share": int | float, "expect_trips": int, "period_weights": dict}
+_LATER = {
+    "total": dict | None,
+    "quality_share": int | float,
+    "expect_trips": int,
+    "period_weights": dict,
+    "rerouted": dict,
+}
+_REROUTED = {"learned_on": dict, "other_network": bool, "closed": list, "capacity_per_hour": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +298,19 @@ def _check_parts(study: dict[str, Any]) -> None:
         raise ReleaseError("its mechanism is not a name with options")
     check_public_options(mechanism["name"], mechanism["options"])
     _check_total(study)
+    _check_rerouted(study.get("rerouted"))
     if not 0 <= study.get("quality_share", 0.0) <= LARGEST_SHARE:
         raise ReleaseError("its share for quality is not one")
+
+
+def _check_rerouted(changed: dict[str, Any] | None) -> None:
+    """Refuse changes of roads that `reroute` does not write."""
+    if changed is not None and (
+        set(changed) != set(_REROUTED)
+        or any(type(changed[name]) is not kind for name, kind in _REROUTED.items())
+        or set(changed["learned_on"]) != {"source", "nodes", "links", "pairs"}
+    ):
+        raise ReleaseError("it does not say what was changed when its policy was computed again")
 
 
 def _check_total(study: dict[str, Any]) -> None:

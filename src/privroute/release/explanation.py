@@ -290,6 +290,8 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     sentences = [f"{data}: {certificate.calendar}{fleet}."]
     if certificate.calendar.has_slots:
         sentences.append(periods_in_words(certificate))
+    if "rerouted" in certificate.study:
+        sentences.append(_rerouted(certificate))
     if certificate.max_requests is not None:
         each = "person" if certificate.unit == "user" else "person and day"
         sentences.append(
@@ -323,6 +325,21 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     if certificate.mechanism == "daily" and certificate.noise_scale is not None:
         sentences.append(_days_in_words(certificate, certificate.noise_scale))
     return tuple(sentences)
+
+
+def _rerouted(certificate: Certificate) -> str:
+    changed = certificate.study["rerouted"]
+    before = changed["learned_on"]
+    what = [
+        *(["another network"] if changed["other_network"] else []),
+        *([f"{len(changed['closed']):,} links closed"] if changed["closed"] else []),
+        *([f"{len(changed['capacity_per_hour']):,} capacities changed"] if changed["capacity_per_hour"] else []),
+    ]
+    return (
+        f"The policy was computed again for changed roads ({', '.join(what)}) from the demand that was released for "
+        f"{before['nodes']:,} nodes, {before['links']:,} links and {before['pairs']:,} pairs: no trip was read and no "
+        "budget was spent."
+    )
 
 
 def _apart(certificate: Certificate) -> str:
