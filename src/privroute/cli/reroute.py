@@ -60,8 +60,8 @@ def reroute(
     line(f"Written: {out}", style="bold")
     dropped = len(found.policy.pairs) - len(new.policy.pairs)
     say(
-        f"{new.network}: routes of {number_of(len(new.slots), 'period')} from the released demand. No trip was read and "
-        "no budget was spent. How useful they are on the true trips was not measured."
+        f"{new.network}: routes of {number_of(len(new.slots), 'period')} from the released demand. No trip was read "
+        "and no budget was spent. How useful they are on the true trips was not measured."
         + (f" {number_of(dropped, 'pair')} that no path joins any more were dropped." if dropped else "")
     )
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from privroute.network.latency import Latency
 
-__all__ = ["PartReader", "read_release"]
+__all__ = ["PartReader", "read_certificate", "read_release"]
 
 _LARGEST_MANIFEST = 2**24
 _LARGEST_TABLE = 2_000_000_000
@@ -124,6 +124,14 @@ def read_release(folder: str | os.PathLike[str]) -> tuple[Certificate, PartReade
         parts = PartReader(place, manifest, certificate)
         parts[parts.busiest]
     return certificate, parts
+
+
+def read_certificate(folder: str | os.PathLike[str]) -> Certificate:
+    """The certificate alone; the tables of the folder are not looked at."""
+    place = Path(folder)
+    manifest = _manifest(place)
+    with _refused(place):
+        return Certificate.from_dict(manifest["certificate"])
 
 
 class PartReader(Sequence[Part]):
