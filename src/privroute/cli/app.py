@@ -25,6 +25,7 @@ COMMANDS = {
     "network": ("network", "Import, check and draw road networks: OpenStreetMap, OSMnx, GMNS, TNTP."),
     "init": ("init", "Write a study file with the public settings, which are fixed before any trip is read."),
     "plan": ("plan", "Estimate what each epsilon costs, from public data alone."),
+    "bound": ("bound", "Keep a limited number of trips of each user, once, for releases at user level."),
     "learn": ("learn", "Learn a routing policy from trips and release it under a guarantee."),
     "inspect": ("inspect_release", "Explain what a release protects, how strongly, and what it does not protect."),
     "route": ("route", "Show the routes of a pair with their probabilities and travel times, or sample from them."),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
 
-__all__ = ["bounded_total", "kept_requests"]
+__all__ = ["bounded_total", "kept_requests", "new_salt"]
 
 _SALT_BYTES = 16
 _ORDER = "ORDER BY key, clock_us, pair, copy"
@@ -50,7 +50,7 @@ def bounded_total(requests: str, contribution: Contribution) -> str:
 
 def _keyed(requests: str) -> str:
     """SQL of the requests with their keys, under a new salt."""
-    salt = _new_salt()
+    salt = new_salt()
     numbered = (
         "SELECT user_id, day, slot, clock_us, pair, "
         f"row_number() OVER (PARTITION BY user_id, clock_us, pair) AS copy FROM {requests}"
@@ -69,6 +69,6 @@ def _unit(contribution: Contribution) -> str:
     return f"{unit}, slot" if contribution.each_period else unit
 
 
-def _new_salt() -> str:
+def new_salt() -> str:
     """New for every reading, and kept nowhere."""
     return secrets.token_hex(_SALT_BYTES)
