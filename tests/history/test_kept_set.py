@@ -46,15 +46,8 @@ def rows_of(folder: Path) -> list[tuple[Any, ...]]:
 def test_each_user_keeps_as_many_as_the_bounds_allow_and_only_own_trips(tmp_path: Path) -> None:
     path = written(tmp_path / "trips.parquet", table())
     bound_trips(path, tmp_path / "kept", max_requests=10, max_per_pair=2)
-    kept, everything = (
-        Counter(rows_of(tmp_path / "kept")),
-        Counter(
-            zip(
-                *pq.read_table(path).select(["user", "origin", "destination", "departure"]).to_pydict().values(),
-                strict=True,
-            )
-        ),
-    )
+    read = pq.read_table(path).select(["user", "origin", "destination", "departure"]).to_pydict()
+    kept, everything = Counter(rows_of(tmp_path / "kept")), Counter(zip(*read.values(), strict=True))
     assert kept <= everything
     per_user, per_pair, made = Counter[Any](), Counter[Any](), Counter[Any]()
     for row, times in kept.items():
@@ -142,9 +135,8 @@ def test_the_files_are_private_and_never_replaced(tmp_path: Path) -> None:
 
 
 def test_csv_files_and_texts_are_kept_as_they_are(tmp_path: Path) -> None:
-    lines = ["user,origin,destination,departure"] + [
-        f"u{i % 3},{i % 4 + 1},9,2026-03-02 07:{i:02}:00" for i in range(40)
-    ]
+    lines = ["user,origin,destination,departure"]
+    lines += [f"u{i % 3},{i % 4 + 1},9,2026-03-02 07:{i:02}:00" for i in range(40)]
     lines.append(",1,2,2026-03-02 07:00:00")
     (tmp_path / "trips.csv").write_text("\n".join(lines) + "\n")
     bound_trips(tmp_path / "trips.csv", tmp_path / "kept", max_requests=4)
