@@ -16,7 +16,7 @@ KEPT = Path(__file__).parent / "formats"
 
 
 def test_a_folder_of_each_format_is_kept() -> None:
-    assert sorted(int(folder.name) for folder in KEPT.iterdir()) == list(range(2, FORMAT + 1))
+    assert sorted(int(folder.name) for folder in KEPT.iterdir()) == list(range(2, DAY_FORMAT + 1))
 
 
 @pytest.mark.parametrize("folder", sorted(KEPT.iterdir()), ids=lambda folder: f"format {folder.name}")
@@ -42,3 +42,19 @@ def test_other_formats_are_refused_with_a_sentence(tmp_path: Path, number: int, 
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": number}))
     with pytest.raises(ReleaseError, match=message):
         pr.load_release(tmp_path / "release")
+
+
+def test_a_folder_of_several_periods_is_read_as_it_was_published() -> None:
+    release = pr.load_release(KEPT / f"{DAY_FORMAT}")
+    assert release.certificate.private
+    assert [str(slot) for slot in release.slots] == [
+        "workday 07:00-08:00",
+        "workday 08:00-09:00",
+        "weekend 07:00-08:00",
+        "weekend 08:00-09:00",
+    ]
+    assert [slot.calendar.days for slot in release.slots] == [4, 4, 3, 3]  # one workday is a holiday
+    for each in release.each():
+        assert each.policy.routes("a", "d")[0].nodes[0] == "a"
+        assert each.demand is not None
+        assert each.quality is not None

@@ -79,16 +79,14 @@ def show_periods(found: pr.Release) -> None:
         values = period_values(each)
         rows.append(
             (
-                each.slot.day_type or "all",
-                str(each.slot.period),
-                f"{each.slot.calendar.days:,}",
+                str(each.slot),
                 "-" if values["vehicles_per_hour"] is None else f"{values['vehicles_per_hour']:,.0f}",
                 "not measured" if each.quality is None else f"{each.quality.above_optimum}",
                 values["verdict"],
             )
         )
-    columns = ["days", "period", "N", "vehicles\nper hour", "above optimum", "verdict"]
-    table("Policies by period", columns, rows, left=(0, 1, 5))
+    columns = ["period", "vehicles\nper hour", "above optimum", "verdict"]
+    table("Policies by period", columns, rows, left=(0, 3))
     thin = [str(each.slot) for each in found.each() if is_thin(each)]
     if thin:
         say(f"Too thin to be used: {', '.join(thin)}. Their policies are not shown to be better than no data.")

@@ -1,8 +1,8 @@
 """Lost ledgers: built again from the certificates of releases and the days of streams, and compared with them.
 
 A certificate holds what a charge consists of: rho, the times of its trips (its calendar), and the entry's number. A
-rebuilt ledger charges every release that is known, and fills every moment up to what the certificates say was spent
-in all: what is missing among the known entries is thus charged, wherever it was. Nothing is granted that the lost
+rebuilt ledger charges every release that is known. Where numbers are missing before the last known entry, it fills
+every moment up to what the certificates say was spent in all: what is missing is thus charged, wherever it was. Nothing is granted that the lost
 ledger would have refused, as long as no entry followed the last known one: docs/proofs/ledger.md, Theorem 7.
 """
 
@@ -149,7 +149,9 @@ def rebuild(
     charges = [(each.scope, each.guarantee, each.rho, each.mechanism, each.place) for each in known]
     promised = Guarantee(approval.epsilon, approval.delta, last.guarantee.unit)
     now = Spending(approval, [each.scope for each in known], [each.rho for each in known])
-    if approval.by_scope:
+    if set(by_entry) == set(range(1, last.entry + 1)):
+        pass  # every entry is known, so nothing up to the last one is lost
+    elif approval.by_scope:
         parts = now.profile.below(spent) if now.profile is not None else []
         charges += [(scope, promised, approval.rho(grains), LOST, "") for scope, grains in parts]
     elif now.spent < spent:
