@@ -18,7 +18,7 @@ from privroute.history.period_histories import PeriodHistories
 from privroute.mechanism import quality
 from privroute.mechanism.interface import Question
 from privroute.mechanism.registry import asked_once, implementation
-from privroute.mechanism.shares import Shares, total_question, with_total
+from privroute.mechanism.shares import Shares, days_question, total_question, with_days, with_total
 from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.privacy.calibration import gaussian_rho
@@ -198,7 +198,7 @@ class Announcement:
         if isinstance(history, PeriodHistories):
             return Release.of_parts(parts, certificate, on_saved)
         (only,) = parts
-        return Release(only.policy, certificate, only.demand, only.noisy_counts, on_saved, only.quality)
+        return Release.of_part(only, certificate, on_saved)
 
     def draw(self, history: DemandHistory, *, progress: Progress | None = None) -> NoisyAnswer:
         """The private phase of a mechanism that asks once, without what it publishes: charge, query, noise."""
@@ -296,11 +296,14 @@ def _published(study: Study, shares: Shares, draws: _Draws, *, measured: bool) -
     """One period, or the only one: its total where that is measured, its policy, and how useful it is."""
     if shares.total:
         study = with_total(study, draws.answer(total_question(study, *shares.total)))
+    if shares.days:
+        question = days_question(study, *shares.days)
+        study = with_days(study, draws.answer(question), shares.whole.scale / (question.grid or 1.0))
     published = draws.hold(implementation(study.mechanism).converse(study, shares.for_mechanism, draws.progress))
     found = None
     if shares.quality and measured:
         found = draws.hold(quality.converse(study, shares.whole, shares.quality, published))
-    return Part(published.policy, published.demand, published.noisy_counts, found)
+    return Part(published.policy, published.demand, published.noisy_counts, found, published.day_variation)
 
 
 def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress: Progress | None) -> NDArray[np.int64]:

@@ -2,8 +2,9 @@
 
 A certificate holds what a charge consists of: rho, the times of its trips (its calendar), and the entry's number. A
 rebuilt ledger charges every release that is known. Where numbers are missing before the last known entry, it fills
-every moment up to what the certificates say was spent in all: what is missing is thus charged, wherever it was. Nothing is granted that the lost
-ledger would have refused, as long as no entry followed the last known one: docs/proofs/ledger.md, Theorem 7.
+every moment up to what the certificates say was spent in all: what is missing is thus charged, wherever it was. Nothing
+is granted that the lost ledger would have refused, as long as no entry followed the last known one:
+docs/proofs/ledger.md, Theorem 7.
 """
 
 from __future__ import annotations

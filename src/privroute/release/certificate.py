@@ -14,9 +14,9 @@ from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import Guarantee, delta_caveat
-from privroute.study.mechanisms import check_public_options, noise_is_on_flows
+from privroute.study.mechanisms import check_public_options, measures_days, noise_is_on_flows
 from privroute.study.period_shares import period_shares
-from privroute.study.schema import LARGEST_SHARE
+from privroute.study.schema import DAYS_SHARE, LARGEST_SHARE
 from privroute.study.study import check_expected
 
 if TYPE_CHECKING:
@@ -183,9 +183,10 @@ class Certificate:
 
     @property
     def measured_share(self) -> float:
-        """The part of rho that was set apart for measuring the quality and the total."""
+        """The part of rho that was set apart for measuring the quality, the total and the days."""
         total = self.total or {}
-        return float(self.study.get("quality_share", 0.0)) + float(total.get("share", 0.0))
+        days = DAYS_SHARE if measures_days(self.mechanism, self.options) else 0.0
+        return float(self.study.get("quality_share", 0.0)) + float(total.get("share", 0.0)) + days
 
     @property
     def guaranteed(self) -> bool:

@@ -24,3 +24,4 @@ class Part:
     demand: Demand | None = None
     noisy_counts: NDArray[np.int64] | None = None
     quality: Quality | None = None
+    day_variation: float | None = None

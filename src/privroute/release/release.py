@@ -45,6 +45,7 @@ class Release:
     parts : of a release of several periods or kinds of days: what was released for each of `slots`. The fields above
         are then those of one of them, at first the busiest; `at` chooses another
     position : which of them
+    day_variation : how much the days' totals vary, where the policy minimizes the mean over all days
     """
 
     policy: RoutingPolicy
@@ -55,6 +56,20 @@ class Release:
     quality: Quality | None = None
     parts: Sequence[Part] = ()
     position: int = 0
+    day_variation: float | None = None
+
+    @classmethod
+    def of_part(cls, only: Part, certificate: Certificate, on_saved: Callable[[str], None] | None = None) -> Release:
+        """A release of one period."""
+        return cls(
+            only.policy,
+            certificate,
+            only.demand,
+            only.noisy_counts,
+            on_saved,
+            only.quality,
+            day_variation=only.day_variation,
+        )
 
     @classmethod
     def of_parts(
@@ -80,6 +95,7 @@ class Release:
             chosen.quality,
             parts,
             position,
+            chosen.day_variation,
         )
 
     @property
@@ -175,7 +191,7 @@ def load_release(folder: str | os.PathLike[str]) -> Release:
     if parts.slots:
         return Release.of_parts(parts, certificate, position=parts.busiest)
     (only,) = parts
-    return Release(only.policy, certificate, only.demand, only.noisy_counts, quality=only.quality)
+    return Release.of_part(only, certificate)
 
 
 def as_moment(when: object) -> dt.datetime:

@@ -40,4 +40,10 @@ def useful_in_words(release: Release) -> list[str]:
     sentences = [NOT_MEASURED] if release.quality is None else list(release.quality.sentences)
     if signal is not None:
         sentences.append(signal.words)
+    if release.day_variation is not None:
+        source = "a public figure" if release.certificate.options.get("day_variation") is not None else "with noise"
+        sentences.append(
+            f"Objective: the mean over all days, whose totals vary by {100 * release.day_variation:.3g} % ({source}). "
+            "Routes avoid links that heavy days overload; on calm days they may be longer than those of the mean day."
+        )
     return sentences if total is None else [*sentences, total]

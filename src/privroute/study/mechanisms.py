@@ -11,7 +11,17 @@ from privroute.network.checks import show
 from privroute.network.demand import Demand
 from privroute.network.pairs import Pairs
 from privroute.study.flow_mechanisms import Minimiser, Sgd
-from privroute.study.options import PUBLIC_DEMAND_HELP, check_gap, check_number, check_whole, option
+from privroute.study.options import (
+    DAY_VARIATION_HELP,
+    OBJECTIVE_HELP,
+    PUBLIC_DEMAND_HELP,
+    Objective,
+    check_gap,
+    check_number,
+    check_objective,
+    check_whole,
+    option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +40,12 @@ __all__ = [
     "as_mechanism",
     "check_public_options",
     "default_mechanism",
+    "measures_days",
     "noise_is_on_flows",
     "public_options",
 ]
 
+_LATER = {"objective", "day_variation"}  # options that certificates of 0.1.0 lack
 _GAP_HELP = "Solve the optimum up to this relative gap."
 _BINS_HELP = "Number of gravity bins within which negative counts are settled."
 _SMALLEST_BIN_HELP = "Minimum number of pairs in a gravity bin."
@@ -45,6 +57,9 @@ class Counts:
 
     gap : relative gap of the optimum
     bins, smallest_bin : number and least size of the gravity bins within which negative counts are settled
+    objective : "mean day": the optimum of the mean demand; "all days": the least mean travel time over days whose
+        totals vary, for which it needs
+    day_variation : public coefficient of variation of the days' totals; None: measured, with a share of rho
     """
 
     name: ClassVar[str] = "counts"
@@ -54,11 +69,14 @@ class Counts:
     gap: float = option(1e-8, _GAP_HELP)
     bins: int = option(20, _BINS_HELP)
     smallest_bin: int = option(200, _SMALLEST_BIN_HELP)
+    objective: Objective = option("mean day", OBJECTIVE_HELP)  # noqa: RUF009 - a field
+    day_variation: float | None = option(None, DAY_VARIATION_HELP)
 
     def __post_init__(self) -> None:
         check_gap(self.gap)
         check_whole("bins", self.bins, 1)
         check_whole("smallest_bin", self.smallest_bin, 1)
+        check_objective(self.objective, self.day_variation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +89,7 @@ class Daily:
     window : only the last N days. Default: all
     half_life_days : the weight of a day halves every N days. Default: equal weights
     next_weekday : only days of the weekday that follows the last day, if there are any: Mondays after a Sunday
+    objective, day_variation : as in Counts; where it is not public, the noisy days say it
     """
 
     name: ClassVar[str] = "daily"
@@ -83,6 +102,8 @@ class Daily:
     smallest_bin: int = option(200, _SMALLEST_BIN_HELP)
     half_life_days: float | None = option(None, "Halve the weight of a day every N days. Default: equal weights.")
     next_weekday: bool = option(default=False, words="Use only days of the weekday that follows the last day.")
+    objective: Objective = option("mean day", OBJECTIVE_HELP)  # noqa: RUF009 - a field
+    day_variation: float | None = option(None, DAY_VARIATION_HELP)
 
     def __post_init__(self) -> None:
         if self.window is not None:
@@ -94,6 +115,7 @@ class Daily:
         check_gap(self.gap)
         check_whole("bins", self.bins, 1)
         check_whole("smallest_bin", self.smallest_bin, 1)
+        check_objective(self.objective, self.day_variation)
 
 
 _SHARES_SUM_TOLERANCE = 1e-9
@@ -114,6 +136,7 @@ class Layered:
     public_demand : a demand that is public, e.g. of an old survey; used where the noisy data say that it is nearer to
         the truth than a gravity model. Only its proportions matter
     gap : relative gap of the optimum
+    objective, day_variation : as in Counts
 
     Half of the shares for zones and lengths is asked first. By these answers the other half is spent on the same tables
     or, where trips abound, on pairs; where trips are very few, all that is left is spent on zones and the total.
@@ -132,9 +155,12 @@ class Layered:
     links_per_trip: int = option(12, "Count a trip on at most this many links in each round.")
     public_demand: Demand | None = option(None, PUBLIC_DEMAND_HELP)  # noqa: RUF009 - a field
     gap: float = option(1e-8, _GAP_HELP)
+    objective: Objective = option("mean day", OBJECTIVE_HELP)  # noqa: RUF009 - a field
+    day_variation: float | None = option(None, DAY_VARIATION_HELP)
 
     def __post_init__(self) -> None:
         check_gap(self.gap)
+        check_objective(self.objective, self.day_variation)
         for name in ("pairs_share", "zones_share", "lengths_share"):
             check_number(name, getattr(self, name), below=1.0)
         check_number("links_share", self.links_share, least=0.0, below=1.0)
@@ -203,6 +229,11 @@ def noise_is_on_flows(name: str) -> bool:
     return name in MECHANISMS and MECHANISMS[name].on_flows
 
 
+def measures_days(name: str, options: Mapping[str, Any]) -> bool:
+    """Whether a mechanism with these options spends a share of rho on the variation of the days' totals."""
+    return options.get("objective") == "all days" and options.get("day_variation") is None and name != "daily"
+
+
 def as_mechanism(mechanism: str | Mechanism) -> Mechanism:
     """Return the mechanism itself, or the one of this name with its default options."""
     if type(mechanism) in MECHANISMS.values():  # no proof is about a subclass
@@ -218,7 +249,8 @@ def check_public_options(name: object, options: Mapping[str, Any]) -> None:
     kind = MECHANISMS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise GuaranteeError(f"the mechanism {show(name)} is not known")
-    if set(options) != {item.name for item in fields(kind)}:
+    names = {item.name for item in fields(kind)}
+    if not names - _LATER <= set(options) <= names:
         raise GuaranteeError(f"the mechanism {name} has other options than {', '.join(options) or 'none'}")
     given = dict(options)
     public = given.pop("public_demand", None)

@@ -40,6 +40,9 @@ LARGEST_SHARE = 0.45
 TOTAL_SHARE = 0.02
 """Of rho, spent on measuring the total where users are bounded and that is asked for."""
 
+DAYS_SHARE = 0.02
+"""Of rho, spent on measuring how much the days' totals vary where the objective is all days."""
+
 SECTIONS = {
     "network": "Road network: a file of OpenStreetMap, OSMnx or TNTP, a GMNS folder, or sioux-falls (built in).",
     "zones": "Zones between which trips are counted. Without this section: those of the network.",
