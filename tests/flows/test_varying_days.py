@@ -1,4 +1,4 @@
-"""The optimum over days that differ: the modified curves are the mean over days, and the policy beats that of the mean."""
+"""The optimum over days that differ: the changed curves are the mean over days, and the policy beats the mean day's."""
 
 from __future__ import annotations
 

@@ -181,24 +181,34 @@ class Announcement:
     ) -> Release:
         """Charge, draw, publish; then measure how useful it is, unless `measured` says otherwise.
 
-        Of several periods each in its turn: what is asked of one may depend on what was published of those before, and
-        on public data. docs/proofs/periods.md, Theorem 1.
+        Several periods are independent of each other, so they are learned in threads where the noise has no state.
+        Progress then says k of their public number. docs/proofs/periods.md, Theorem 1.
         """
         certificate, on_saved = self._charged(history)
-        parts = []
-        for at, (study, share) in enumerate(zip(self.study.parts, self.study.period_shares, strict=True)):
-            data = history.part(at) if isinstance(history, PeriodHistories) else history
-            if self.shares is None:
-                solution = solve_optimum(study.network, data.mean, gap=study.mechanism.gap, progress=progress)  # type: ignore[union-attr]  # "none" has one
-                parts.append(Part(solution.policy))
-            else:
-                shares = self.shares.divided(share)
-                draws = _Draws(shares.whole, data, self.noise, progress, list(shares.whole.questions))
-                parts.append(_published(study, shares, draws, measured=measured))
-        if isinstance(history, PeriodHistories):
-            return Release.of_parts(parts, certificate, on_saved)
-        (only,) = parts
-        return Release.of_part(only, certificate, on_saved)
+        if isinstance(history, DemandHistory):
+            only = self._part(self.study, 1.0, history, measured=measured, progress=progress)
+            return Release.of_part(only, certificate, on_saved)
+        studies, shares = self.study.parts, self.study.period_shares
+
+        def learned(at: int) -> Part:
+            return self._part(studies[at], shares[at], history.part(at), measured=measured, progress=None)
+
+        threads = min(available_threads(), len(studies)) if type(self.noise) is OpenDPNoise else 1
+        with ThreadPoolExecutor(threads) as crew:
+            made = crew.map(learned, range(len(studies)))
+            parts = list(each_told(made, len(studies), "Learning periods", progress))
+        return Release.of_parts(parts, certificate, on_saved)
+
+    def _part(
+        self, study: Study, share: float, history: DemandHistory, *, measured: bool, progress: Progress | None
+    ) -> Part:
+        """What is released for one period, with its share of rho."""
+        if self.shares is None:
+            solution = solve_optimum(study.network, history.mean, gap=study.mechanism.gap, progress=progress)  # type: ignore[union-attr]  # "none" has one
+            return Part(solution.policy)
+        shares = self.shares.divided(share)
+        draws = _Draws(shares.whole, history, self.noise, progress, list(shares.whole.questions))
+        return _published(study, shares, draws, measured=measured)
 
     def draw(self, history: DemandHistory, *, progress: Progress | None = None) -> NoisyAnswer:
         """The private phase of a mechanism that asks once, without what it publishes: charge, query, noise."""

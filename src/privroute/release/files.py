@@ -98,9 +98,10 @@ def _write_all(place: Path, release: Release) -> dict[str, Any]:
         _write_part(place, release.policy, release.demand, release.noisy_counts)
         described: dict[str, Any] = {"quality": None if release.quality is None else release.quality.as_dict()}
         return described | _variation(release.day_variation)
+    few = sum(part.policy.summary().paths for part in release.parts) <= MOST_WRITTEN_ROUTES
     periods = []
     for slot, part in zip(release.slots, release.parts, strict=True):
-        _write_part(place, part.policy, part.demand, part.noisy_counts, slot.key)
+        _write_part(place, part.policy, part.demand, part.noisy_counts, slot.key, with_routes=few)
         periods.append(
             {
                 **slot.as_dict,
@@ -165,10 +166,13 @@ def _write_part(
     demand: Demand | None,
     noisy_counts: NDArray[np.int64] | None,
     key: str | None = None,
+    *,
+    with_routes: bool = True,
 ) -> None:
     """Write a policy, and a demand where there is one.
 
     key : of the period and kind of day, where there are several
+    with_routes : False where those of all periods together are too many
     """
     pairs = policy.pairs
     labels = pa.array([str(label) for label in policy.network.node_labels])
@@ -177,7 +181,7 @@ def _write_part(
     )
     if policy.is_by_origin:
         write_policy(policy_file, policy)
-    if not policy.is_by_origin or policy.summary().paths <= MOST_WRITTEN_ROUTES:
+    if not policy.is_by_origin or (with_routes and policy.summary().paths <= MOST_WRITTEN_ROUTES):
         written = policy.as_paths()
         pair_of_path = np.repeat(np.arange(len(pairs)), np.diff(written.pair_start))
         _table(
