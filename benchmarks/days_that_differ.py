@@ -89,7 +89,7 @@ def at_hour(folder: Path, hour: int) -> dict[str, Any]:
     }
     parts = {"in_sample": learned, "later": later}
     for objective in ("mean day", "all days"):
-        chosen = pr.Counts(objective=objective)  # type: ignore[arg-type]
+        chosen = pr.Counts(objective=objective)
         release = pr.learn(roads, history, pr.Guarantee(1.0, 1e-6), chosen, quality_share=0.0)
         rows[objective] = {"measured_variation": release.day_variation} | {
             name: above(roads, release.policy, [pr.Demand(pairs, day / 5.0) for day in days])

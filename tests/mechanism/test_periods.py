@@ -64,9 +64,9 @@ class Replayed:
 
 def cost_between(study: pr.Study, one: PeriodHistories, other: PeriodHistories) -> float:
     noise = Replayed()
-    learn_with_noise(study, one, None, None, noise)  # type: ignore[arg-type]
+    learn_with_noise(study, one, None, None, noise)
     noise.again()
-    learn_with_noise(study, other, None, None, noise)  # type: ignore[arg-type]
+    learn_with_noise(study, other, None, None, noise)
     assert noise.cost is not None
     return noise.cost
 
@@ -148,9 +148,9 @@ def test_bounds_in_each_period_divide_the_budget(unit: Any, slots: range, weight
         network,
         frame,
         pr.Guarantee(1.0, 1e-6, unit),
-        "counts",
+        pr.Counts(),
         quality_share=0.0,
-        period_weights=weights,  # type: ignore[arg-type]
+        period_weights=weights,
     )
     rho = Announcement(study).certificate.rho or 0.0
     counts = some_counts(frame, np.random.default_rng(4))

@@ -82,7 +82,7 @@ def calendars(draw: st.DrawFn) -> Calendar:
     clock = [f"{start // 2:02}:{start % 2 * 30:02}" for start in range(49)]
     periods = [f"{clock[a]}-{clock[(a + n) % 48 or 48]}" for a, n in zip(at, lengths, strict=True) if n < 48]
     kind_of = draw(st.lists(st.sampled_from(["a", "b", None]), min_size=7, max_size=7).filter(any))
-    kinds = {
+    kinds: dict[str, str] = {
         name: ",".join(NAMES[day] for day in range(7) if kind_of[day] == name) for name in ("a", "b") if name in kind_of
     }
     if draw(st.booleans()):

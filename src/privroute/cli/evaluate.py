@@ -127,11 +127,14 @@ def _private_mean(
                 f"files of trips need {named('period')}, like 07:00-08:00: the release does not say its hours"
             )
         history = pr.read_trips(trips, study, report=_quiet)
+        mean: pr.Demand
         if not calendar.has_slots:
-            return history.mean
+            mean = history.mean
+            return mean
         if str(found.slot) not in [str(slot) for slot in calendar.slots]:
             raise InputError(f"the study has no period {found.slot}, which is compared; choose one of its with --at")
-        return history.part([str(slot) for slot in calendar.slots].index(str(found.slot))).mean
+        mean = history.part([str(slot) for slot in calendar.slots].index(str(found.slot))).mean
+        return mean
     try:
         return pr.read_daily_od(counts or "", study, report=_quiet).mean
     except FormatError as problem:

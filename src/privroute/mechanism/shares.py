@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from privroute.history.demand_history import DemandHistory
     from privroute.progress import Progress
+    from privroute.study.mechanisms import Counts, Layered
     from privroute.study.study import Study
 
 __all__ = ["Shares", "days_question", "total_question", "with_days", "with_total"]
@@ -121,7 +122,8 @@ def with_days(study: Study, noisy: NDArray[np.int64], deviation: float) -> Study
     deviation : of the noise in each entry
     """
     found = day_variation(noisy.astype(np.float64), deviation)
-    return replace(study, mechanism=replace(study.mechanism, day_variation=found))  # type: ignore[call-arg]  # it has one
+    options = cast("Counts | Layered", study.mechanism)
+    return replace(study, mechanism=replace(options, day_variation=found))
 
 
 def with_total(study: Study, noisy: NDArray[np.int64]) -> Study:

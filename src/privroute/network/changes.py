@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def without_links(network: Network, closed: Iterable[Label]) -> Network:
     )
 
 
-def with_capacities(network: Network, per_hour: Mapping[Label, float]) -> Network:
+def with_capacities(network: Network, per_hour: Mapping[Any, float]) -> Network:
     """The network with other capacities for the links of these labels, vehicles per hour."""
     latency = network.latency
     capacity = latency.capacity_per_min.copy()

@@ -238,7 +238,7 @@ def _manifest(place: Path) -> dict[str, Any]:
     number = found.get("format") if isinstance(found, dict) else None
     if not isinstance(found, dict) or type(number) is not int or number not in (FORMAT, DAY_FORMAT):
         raise ReleaseError(f"{path} is not of a format that this privroute reads: {_why_not(number)}")
-    parts = {"certificate": dict, "network": dict, "sha256": dict}
+    parts: dict[str, type] = {"certificate": dict, "network": dict, "sha256": dict}
     if number == DAY_FORMAT:
         parts["periods"] = list
     for name, kind in parts.items():

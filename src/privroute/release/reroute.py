@@ -42,7 +42,7 @@ def reroute(
     network: Network | None = None,
     *,
     close: Iterable[Label] = (),
-    capacity: Mapping[Label, float] | None = None,
+    capacity: Mapping[Any, float] | None = None,
     on_unreachable: OnUnreachable = "error",
     progress: Progress | None = None,
 ) -> Release:
@@ -83,7 +83,7 @@ def reroute(
             warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
         counts = None if each.noisy_counts is None else each.noisy_counts[kept]
         parts.append(Part(solution.policy, demand, counts, day_variation=variation))
-    changes = {"closed": [str(label) for label in closed]}
+    changes: dict[str, Any] = {"closed": [str(label) for label in closed]}
     changes |= {"capacity_per_hour": {str(label): float(value) for label, value in capacities.items()}}
     certificate = replace(release.certificate, study=_study(release, roads, pairs, changes, other=network is not None))
     if release.parts:

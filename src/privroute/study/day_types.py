@@ -69,7 +69,8 @@ def check_day_types(types: tuple[DayType, ...]) -> tuple[DayType, ...]:
             raise HistoryError(
                 f"{named('day_types')}: {show(each.name)} is not a name; use small letters, digits and hyphens"
             )
-        for day in (*each.weekdays, *([HOLIDAYS] if each.holidays else [])):
+        named_days: list[int | str] = [*each.weekdays, *([HOLIDAYS] if each.holidays else [])]
+        for day in named_days:
             if day in seen:
                 raise HistoryError(
                     f"{named('day_types')}: {seen[day]} and {each.name} share a day; a day is of one kind"
