@@ -96,6 +96,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "read_tntp",
         "read_tntp_trips",
         "read_trips",
+        "reroute",
         "select_link",
         "sign_release",
         "simulate",

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from privroute.release.certificate import Certificate as Certificate
     from privroute.release.release import Release as Release
     from privroute.release.release import load_release as load_release
+    from privroute.release.reroute import reroute as reroute
     from privroute.release.signing import sign_release as sign_release
     from privroute.simulation.comparison import simulate as simulate
     from privroute.study.calendar import Calendar as Calendar
@@ -140,6 +141,7 @@ _PUBLIC = {
     "privacy.ledger": ("Ledger",),
     "release.certificate": ("Certificate",),
     "release.release": ("Release", "load_release"),
+    "release.reroute": ("reroute",),
     "release.signing": ("sign_release",),
     "simulation.comparison": ("simulate",),
     "study.calendar": ("Calendar",),

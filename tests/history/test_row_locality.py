@@ -133,7 +133,7 @@ def one_connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def fixed_salt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounding, "_new_salt", lambda: "salt")
+    monkeypatch.setattr(bounding, "new_salt", lambda: "salt")
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -35,7 +35,7 @@ def row(user: object, ends: tuple[str, str], day: str, minute: int) -> str:
 @pytest.fixture
 def same_salt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours are compared under one salt: the guarantee holds for each, so for any mixture of them."""
-    monkeypatch.setattr(bounding, "_new_salt", lambda: "5a" * 16)
+    monkeypatch.setattr(bounding, "new_salt", lambda: "5a" * 16)
 
 
 REQUESTS = st.lists(
@@ -71,7 +71,7 @@ def test_a_user_with_trips_everywhere_moves_counts_by_at_most_the_sensitivity(
     mixed = others + loud
     chance.shuffle(mixed)  # the order of rows must not matter
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounding, "_new_salt", lambda: "5a" * 16)
+        patch.setattr(bounding, "new_salt", lambda: "5a" * 16)
         without, _ = read(write_csv(place, *others), **bounds)
         with_loud, _ = read(write_csv(place, *mixed), **bounds)
     difference = with_loud.counts - without.counts

@@ -10,16 +10,16 @@ import pytest
 
 import privroute as pr
 from privroute.errors import ReleaseError
-from privroute.release.files import FORMAT
+from privroute.release.files import DAY_FORMAT, FORMAT
 
 KEPT = Path(__file__).parent / "formats"
 
 
 def test_a_folder_of_each_format_is_kept() -> None:
-    assert sorted(int(folder.name) for folder in KEPT.iterdir()) == list(range(2, FORMAT + 1))
+    assert sorted(int(folder.name) for folder in KEPT.iterdir()) == list(range(2, DAY_FORMAT + 1))
 
 
-@pytest.mark.parametrize("folder", sorted(KEPT.iterdir()), ids=lambda folder: f"format {folder.name}")
+@pytest.mark.parametrize("folder", [KEPT / f"{FORMAT}"], ids=lambda folder: f"format {folder.name}")
 def test_a_kept_release_reads_as_when_it_was_written(folder: Path) -> None:
     release = pr.load_release(folder)
     certificate = release.certificate
@@ -35,10 +35,26 @@ def test_a_kept_release_reads_as_when_it_was_written(folder: Path) -> None:
     assert release.demand.total_per_min > 0
 
 
-@pytest.mark.parametrize(("number", "message"), [(1, "was never published"), (FORMAT + 1, "newer privroute")])
+@pytest.mark.parametrize(("number", "message"), [(1, "was never published"), (DAY_FORMAT + 1, "newer privroute")])
 def test_other_formats_are_refused_with_a_sentence(tmp_path: Path, number: int, message: str) -> None:
     shutil.copytree(KEPT / f"{FORMAT}", tmp_path / "release")
     manifest = tmp_path / "release" / "release.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": number}))
     with pytest.raises(ReleaseError, match=message):
         pr.load_release(tmp_path / "release")
+
+
+def test_a_folder_of_several_periods_is_read_as_it_was_published() -> None:
+    release = pr.load_release(KEPT / f"{DAY_FORMAT}")
+    assert release.certificate.private
+    assert [str(slot) for slot in release.slots] == [
+        "workday 07:00-08:00",
+        "workday 08:00-09:00",
+        "weekend 07:00-08:00",
+        "weekend 08:00-09:00",
+    ]
+    assert [slot.calendar.days for slot in release.slots] == [4, 4, 3, 3]  # one workday is a holiday
+    for each in release.each():
+        assert each.policy.routes("a", "d")[0].nodes[0] == "a"
+        assert each.demand is not None
+        assert each.quality is not None

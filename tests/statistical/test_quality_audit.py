@@ -40,8 +40,7 @@ def bound() -> float:
     seen = np.empty((2, RUNS))
     for row, data in zip(seen, (without, with_one), strict=True):
         for run in range(RUNS):
-            certificate: Any = None
-            draws = _Draws(shares.whole, certificate, None, data, OpenDPNoise(), None, [*shares.own, *shares.quality])
+            draws = _Draws(shares.whole, data, OpenDPNoise(), None, [*shares.own, *shares.quality])
             answers = [draws.answer(question) for question in (own, quality)]
             row[run] = sum(
                 float((answer - question.ask(without, None)) @ step) / scale**2

@@ -22,12 +22,15 @@ from privroute.study.schema import (
     BY_ARGUMENT,
     COLUMNS,
     DATE,
+    DATES,
+    DAYS_BY_NAME,
     KEYS,
     NUMBER,
     PATH,
     PERIODS,
     SECTIONS,
     TEXT,
+    WEIGHTS,
     WHOLE,
     YES_NO,
 )
@@ -130,6 +133,9 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     id(DATE): st.dates(),
     id(PERIODS): st.lists(LETTERS, min_size=1, max_size=3).map(tuple),
     id(COLUMNS): LETTERS | st.tuples(LETTERS, LETTERS),
+    id(DATES): st.lists(st.dates(), min_size=1, max_size=3).map(lambda days: tuple(sorted(set(days)))),
+    id(DAYS_BY_NAME): st.dictionaries(LETTERS, LETTERS, min_size=1, max_size=3),
+    id(WEIGHTS): st.dictionaries(LETTERS, st.floats(allow_nan=False), min_size=1, max_size=3),
 }
 
 
@@ -175,7 +181,7 @@ def test_every_key_has_a_section_help_and_names_of_its_own() -> None:
         ("[calendar]\nto = 2026-03-01", r"calendar\.to 2026-03-01 is before calendar\.from 2026-03-02"),
         ('[calendar]\nperiods = "07:00-08:00"', r"calendar\.periods is '07:00-08:00'; write a list"),
         ('[calendar]\nperiods = ["8-7am"]', r"calendar\.periods is '8-7am'; write start and end like 07:00-08:00"),
-        ('[calendar]\nperiods = ["07:00-08:00", "16:00-17:00"]', r"calendar\.periods has 2 entries; .* one period"),
+        ('[calendar]\nperiods = ["07:00-08:00", "07:30-09:00"]', r"calendar\.periods: .* overlap"),
         ("[calendar]\nperiods = []", r"calendar\.periods is \[\]"),
         ('[calendar]\ntime_zone = "Nowhere"', r"calendar\.time_zone is 'Nowhere'"),
         ('[calendar]\nweekdays = "someday"', r"calendar\.weekdays is 'someday'; write it like mon-fri"),

@@ -8,6 +8,7 @@ import typer
 
 import privroute as pr
 from privroute.cli.terminal import heading, line, number_of, say, say_json, share, table, warn
+from privroute.errors import InputError
 from privroute.study.guarantee import delta_caveat
 
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ budget = typer.Typer(
 )
 
 _MOST_ROWS = 40
+_FINDINGS = {
+    "same": "charged",
+    "rebuilt": "charged, in a rebuilt ledger",
+    "missing": "NOT CHARGED",
+    "cheaper": "CHARGED FOR LESS than its certificate says",
+}
 
 LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger file.", show_default=False)]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Show only this data set. Default: all.")]
@@ -39,7 +46,11 @@ def init(
     ] = "request",
     time_zone: Annotated[
         str | None,
-        typer.Option("--tz", help="Time zone of dates and periods, as in learn --tz. Default: that of the files."),
+        typer.Option(
+            "--tz",
+            help="Time zone of dates and periods, as in learn --tz; needed for times with an offset from UTC. Default: "
+            "that of the files; budget set-tz names one later.",
+        ),
     ] = None,
     kept_requests: Annotated[
         int | None,
@@ -62,6 +73,132 @@ def init(
         f"{_rule(approval)} Back up the file, and give write access only to those who make releases. The ledger "
         "prevents accidents. It does not protect against deliberate changes or an older copy."
     )
+
+
+@budget.command("set-tz")
+def set_tz(
+    ledger: LedgerArgument,
+    time_zone: Annotated[str, typer.Option("--tz", help="Time zone of dates and periods, like Europe/Berlin.")],
+    dataset: Annotated[str | None, typer.Option("--dataset", help="Data set. Default: the only one.")] = None,
+) -> None:
+    """Name the time zone of a data set that was added without one, without loosening its budget."""
+    opened = pr.Ledger(ledger, dataset)
+    before = len(opened.account().charges)
+    opened.set_time_zone(time_zone)
+    after = opened.account()
+    line(f"Set: {opened.dataset} in {ledger} is in {time_zone}", style="bold")
+    if before:
+        say(
+            f"What was charged until now also counts for the 26 hours around its times "
+            f"({len(after.charges) - before:,} new entries): by which clock the files were written is not known."
+        )
+
+
+@budget.command()
+def rebuild(
+    ledger: Annotated[Path, typer.Argument(metavar="LEDGER", help="New ledger file.", show_default=False)],
+    releases: Annotated[
+        list[Path] | None, typer.Argument(metavar="RELEASE...", help="Folders of releases.", show_default=False)
+    ] = None,
+    streams: Annotated[
+        list[Path] | None, typer.Option("--stream", metavar="PATH", help="Folder of a stream; may be repeated.")
+    ] = None,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="Assert that nothing was charged after the last of these releases and days."),
+    ] = False,
+    since_epsilon: Annotated[
+        float | None,
+        typer.Option(help="Instead: epsilon that may have been charged since then, at the approved delta."),
+    ] = None,
+    kept_requests: Annotated[
+        int | None, typer.Option("--kept-requests", help="As approved for the lost ledger (budget init).")
+    ] = None,
+    kept_per_pair: Annotated[
+        int | None, typer.Option("--kept-per-pair", help="As approved for the lost ledger (budget init).")
+    ] = None,
+) -> None:
+    """Rebuild a lost ledger from releases and streams.
+
+    Certificates hold their charges and what was spent in all. Every time is charged up to that amount, so entries whose
+    releases are lost too are covered. What was charged after the last known release cannot be known from them.
+    """
+    from privroute.mechanism.lost_ledger import charges_of_releases, charges_of_stream  # noqa: PLC0415 - the private side
+    from privroute.mechanism.lost_ledger import rebuild as made_again  # noqa: PLC0415
+    from privroute.privacy.budget import total_rho  # noqa: PLC0415
+
+    if complete == (since_epsilon is not None):
+        raise InputError(
+            "charges after the last known release are not in any certificate; pass --complete if there are none, or "
+            "--since-epsilon with what they may have cost"
+        )
+    known = charges_of_releases(releases or [])
+    days = [charge for folder in streams or [] for charge in charges_of_stream(folder)]
+    since = 0.0
+    if since_epsilon is not None:
+        if not (known or days):
+            raise InputError("pass the folders of releases, or a stream with --stream")
+        since = total_rho(since_epsilon, float((known or days)[0].budget["approved_delta"]))
+    opened = made_again(
+        ledger, known, days, kept_requests=kept_requests, kept_per_pair=kept_per_pair, spent_since=since
+    )
+    line(f"Rebuilt: {opened.dataset} in {ledger}", style="bold")
+    _show(opened.account())
+    for folder in streams or []:
+        line(f"To continue the stream with this ledger: privroute budget adopt {ledger} {folder}")
+
+
+@budget.command()
+def verify(
+    ledger: LedgerArgument,
+    releases: Annotated[
+        list[Path] | None, typer.Argument(metavar="RELEASE...", help="Folders of releases.", show_default=False)
+    ] = None,
+    streams: Annotated[
+        list[Path] | None, typer.Option("--stream", metavar="PATH", help="Folder of a stream; may be repeated.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="Data set. Default: the only one.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that releases and streams are charged in a ledger; exits with code 1 if one is not."""
+    from privroute.mechanism.lost_ledger import charges_of_releases, charges_of_stream  # noqa: PLC0415 - the private side
+    from privroute.mechanism.lost_ledger import verify as compared  # noqa: PLC0415
+
+    if not releases and not streams:
+        raise InputError("pass the folders of releases, or a stream with --stream")
+    account = pr.Ledger(ledger, dataset).account()
+    known = [
+        *charges_of_releases(releases or []),
+        *(charge for folder in streams or [] for charge in charges_of_stream(folder)),
+    ]
+    findings = compared(account, known)
+    bad = [finding for finding in findings if not finding.good]
+    if as_json:
+        say_json({"good": not bad, "findings": [asdict(finding) for finding in findings]})
+    else:
+        rows = [
+            (finding.place, "-" if finding.entry is None else f"{finding.entry:,}", _FINDINGS[finding.status])
+            for finding in findings
+        ]
+        table(f"Charges to {account.dataset}", ["release", "entry", "finding"], rows, left=(0, 2))
+        if bad:
+            warn(f"{len(bad):,} of {len(findings):,} are not charged in full; the budget spent is larger than shown.")
+    if bad:
+        raise typer.Exit(1)
+
+
+@budget.command()
+def adopt(
+    ledger: LedgerArgument,
+    stream: Annotated[Path, typer.Argument(metavar="STREAM", help="Folder of the stream.", show_default=False)],
+    dataset: Annotated[str | None, typer.Option("--dataset", help="Data set. Default: the only one.")] = None,
+) -> None:
+    """Let a stream continue with a rebuilt ledger, if all its days are charged there."""
+    from privroute.mechanism.lost_ledger import adopt_stream  # noqa: PLC0415 - the private side
+
+    opened = pr.Ledger(ledger, dataset)
+    days = adopt_stream(opened, stream)
+    line(f"Adopted: {number_of(days, 'day')} of {stream} are charged to {opened.dataset} in {ledger}", style="bold")
 
 
 @budget.command()

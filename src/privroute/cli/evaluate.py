@@ -59,6 +59,7 @@ def evaluate(
         Path | None,
         typer.Option(metavar="PATH", help="CSV file to write: the marginal-cost toll of each link, minutes."),
     ] = None,
+    at: inputs.AtOption = None,
 ) -> None:
     """Compare a released policy with the optimum.
 
@@ -82,7 +83,7 @@ def evaluate(
         pattern = private_counts / "*.parquet" if private_counts.is_dir() else private_counts
         private_counts, private_trips = None, [str(pattern)]
     settings = settings_of(study, given)
-    found = load(release)
+    found = _at(load(release, at=at))
     # A release leaves pairs out only where its network joins them by no path and that was asked for.
     on_unreachable: Literal["drop", "error"] = "drop" if len(found.policy.pairs) < _zone_pairs(found) else "error"
     if private:
@@ -134,6 +135,13 @@ def _more(found: "pr.Release", traffic: "pr.Demand", people: bool, out: Path | N
         line(f"Written: {tolls}")
 
 
+def _at(found: "pr.Release") -> "pr.Release":
+    """Say which period is compared, where there are several."""
+    if found.parts:
+        line(f"For {found.slot}, one of {len(found.slots):,} periods (--at chooses another).")
+    return found
+
+
 def _private_mean(
     found: "pr.Release", settings: "Settings", counts: Path | None, trips: list[str] | None
 ) -> "pr.Demand":
@@ -151,11 +159,19 @@ def _private_mean(
     frame = Frame(found.policy.pairs, calendar, expansion, kept)
     study = pr.Study(found.network, frame, mechanism=Unprotected(), trips=settings.trip_format())
     if trips:
-        if frame.calendar.period.begins is None:
+        if frame.calendar.periods[0].begins is None:
             raise InputError(
                 f"files of trips need {named('period')}, like 07:00-08:00: the release does not say its hours"
             )
-        return pr.read_trips(trips, study, report=_quiet).mean
+        history = pr.read_trips(trips, study, report=_quiet)
+        mean: pr.Demand
+        if not calendar.has_slots:
+            mean = history.mean
+            return mean
+        if str(found.slot) not in [str(slot) for slot in calendar.slots]:
+            raise InputError(f"the study has no period {found.slot}, which is compared; choose one of its with --at")
+        mean = history.part([str(slot) for slot in calendar.slots].index(str(found.slot))).mean
+        return mean
     try:
         return pr.read_daily_od(counts or "", study, report=_quiet).mean
     except FormatError as problem:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PUBLIC_DEMAND",
+    "AtOption",
     "ExportName",
     "MatrixOption",
     "ReleaseArgument",
@@ -25,6 +26,16 @@ ExportName = Literal["geojson", "gpkg", "csv", "gmns", "routes", "sumo", "matsim
 
 MatrixOption = Annotated[
     str | None, typer.Option("--matrix", help="Name of the matrix, if an Open Matrix file contains several.")
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="WHEN",
+        help="For a release of several periods: a moment like '2026-05-04 07:30', or a period like "
+        "'workday 07:00-08:00'. Default: the busiest period.",
+        show_default=False,
+    ),
 ]
 ReleaseArgument = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)]
 

@@ -6,22 +6,24 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
-from privroute.cli.terminal import heading, line, say, say_json
-from privroute.release.explanation import budget_in_words, explain, odds_factor
+from privroute.cli.terminal import heading, line, say, say_json, table
+from privroute.release.explanation import budget_in_words, explain, odds_factor, periods_in_words
 from privroute.release.signal import Signal
 from privroute.release.signing import signed_by
-from privroute.release.usefulness import useful_in_words
+from privroute.release.usefulness import is_thin, period_values, useful_in_words
 
-__all__ = ["inspect", "routes_in_words"]
+__all__ = ["inspect", "routes_in_words", "show_periods"]
 
 
 def inspect(
     release: inputs.ReleaseArgument,
+    at: inputs.AtOption = None,
     trusted: inputs.TrustedOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Explain what a release protects, how strongly, and what it does not protect."""
     found = pr.load_release(release, trusted=trusted)
+    found = found if at is None else found.at(at)
     signer = signed_by(release)
     certificate, words, size = found.certificate, explain(found.certificate), found.policy.summary()
     network, signal = found.network, Signal.of(found)
@@ -35,6 +37,7 @@ def inspect(
                 "odds_factor": odds_factor(certificate.rho or 0.0, certificate.delta or 0.0) if known else None,
                 "certificate": certificate.as_dict(),
                 "quality": None if found.quality is None else found.quality.as_dict(),
+                **({"periods": [period_values(each) for each in found.each()]} if found.parts else {}),
                 "signal": None if signal is None else signal.as_dict(),
                 "words": words.as_dict(),
                 "network": {"nodes": network.nodes, "links": network.links, "zones": int(network.zones.size)},
@@ -46,7 +49,11 @@ def inspect(
     line(f"Release {release}", style="bold")
     say(words.verdict, style="bold green" if certificate.private else "bold white on red")
     say(f"For {certificate.calendar}.")
-    heading("How useful it is")
+    if found.parts:
+        heading("Periods")
+        say(periods_in_words(certificate))
+        show_periods(found)
+    heading("How useful it is" + (f", {found.slot}" if found.parts else ""))
     for sentence in useful_in_words(found):
         say(sentence, bullet=True)
     sections = {
@@ -79,6 +86,26 @@ def _signed(signer: str | None, *, checked: bool) -> str:
         if checked
         else f"Signed, as it says, with the key {signer}; to check it, pass --trusted."
     )
+
+
+def show_periods(found: pr.Release) -> None:
+    """One line for each period: its traffic, what was measured, and whether it is too thin to be used."""
+    rows = []
+    for each in found.each():
+        values = period_values(each)
+        rows.append(
+            (
+                str(each.slot),
+                "-" if values["vehicles_per_hour"] is None else f"{values['vehicles_per_hour']:,.0f}",
+                "not measured" if each.quality is None else f"{each.quality.above_optimum}",
+                values["verdict"],
+            )
+        )
+    columns = ["period", "vehicles\nper hour", "above optimum", "verdict"]
+    table("Policies by period", columns, rows, left=(0, 3))
+    thin = [str(each.slot) for each in found.each() if is_thin(each)]
+    if thin:
+        say(f"Too thin to be used: {', '.join(thin)}. Their policies are not shown to be better than no data.")
 
 
 def _demand(found: pr.Release) -> str:

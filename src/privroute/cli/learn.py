@@ -14,6 +14,7 @@ from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, Priv
 from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
+    from privroute.history.period_histories import PeriodHistories
     from privroute.history.trip_rows import TripRows
     from privroute.mechanism.learn import Announcement
     from privroute.progress import Progress
@@ -25,6 +26,7 @@ __all__ = ["learn"]
 _USUAL_DELTA = 1e-4
 _UNITS = {"request": "trip", "user": "user's trips together", "user-day": "user's trips of one day together"}
 _FILES = "Private files"
+_MOST_NAMED = 6
 _TRIP_FILES = (".csv", ".tsv", ".txt", ".parquet", ".parq", ".pq", ".gz", ".zst")
 
 
@@ -165,13 +167,13 @@ def _check_files(
 
 
 def _release(
-    data: "pr.DemandHistory", announced: "Announcement | None", noisy_days: "pr.Stream | None"
+    data: "pr.DemandHistory | PeriodHistories", announced: "Announcement | None", noisy_days: "pr.Stream | None"
 ) -> "pr.Release":
     """Charge, draw, publish: once, or for each day of a stream, whose last release is kept."""
     with bar() as progress:
         if announced is not None:
             return announced.release(data, progress=progress)
-        if noisy_days is None:
+        if noisy_days is None or not isinstance(data, pr.DemandHistory):
             raise GuaranteeError("nothing was announced, so nothing is released")
         return _add_days(data, noisy_days, progress)
 
@@ -198,11 +200,16 @@ def _add_days(data: "pr.DemandHistory", noisy_days: "pr.Stream", progress: "Prog
     return release
 
 
-def _say_counted(data: "pr.DemandHistory", rows: "TripRows", calendar: "Calendar") -> None:
+def _say_counted(data: "pr.DemandHistory | PeriodHistories", rows: "TripRows", calendar: "Calendar") -> None:
     """How much was counted, on the curator's terminal."""
     line(f"{rows}", style="yellow")
-    counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
-    days = number_of(data.days, "day")
+    if isinstance(data, pr.DemandHistory):
+        counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
+        days = number_of(data.days, "day")
+    else:
+        parts = [part.counts.sum(axis=1) for part in data.parts()]
+        counted, empty = data.total, sum(int((each == 0).sum()) for each in parts)
+        days = f"{number_of(sum(each.size for each in parts), 'day')} of {len(parts):,} periods"
     line(
         f"PRIVATE, do not publish: {number_of(counted, 'trip')} counted, {empty:,} of {days} without any",
         style="yellow",
@@ -216,27 +223,46 @@ def _say_counted(data: "pr.DemandHistory", rows: "TripRows", calendar: "Calendar
         line(f"PRIVATE, do not publish: no trip was counted; {cause}", style="yellow")
 
 
-def _say_signal(data: "pr.DemandHistory", announced: "Announcement") -> None:
+def _say_signal(data: "pr.DemandHistory | PeriodHistories", announced: "Announcement") -> None:
     """Trips of a pair against the noise that its count will get, on the curator's terminal."""
-    import numpy as np  # noqa: PLC0415 - slow to load
-
-    promise, mechanism = announced.promise, announced.study.mechanism
-    if promise is None or mechanism.on_flows:
+    promise, study = announced.promise, announced.study
+    if promise is None or study.mechanism.on_flows:
         return
-    sums = data.counts.sum(axis=0).astype(np.float64)
-    typical = float(np.sqrt(np.mean(sums * sums))) if sums.size else 0.0
-    scale = promise.scale * (data.days**0.5 if mechanism.name == "daily" else 1.0)
-    drowned = "" if typical >= scale else ". THE NOISE DROWNS THEM: use more days, larger zones or a larger epsilon"
-    line(
-        f"PRIVATE, do not publish: a typical pair has {typical:,.3g} trips, where the noise is {scale:,.3g}{drowned}",
-        style="yellow",
-    )
+    advice = "use more days, larger zones, longer periods or a larger epsilon"
+    if isinstance(data, pr.DemandHistory):
+        typical, scale = _typical(data), promise.scale * (data.days**0.5 if study.mechanism.name == "daily" else 1.0)
+        drowned = "" if typical >= scale else f". THE NOISE DROWNS THEM: {advice}"
+        sizes = f"a typical pair has {typical:,.3g} trips, where the noise is {scale:,.3g}"
+        line(f"PRIVATE, do not publish: {sizes}{drowned}", style="yellow")
+        return
+    thin = []
+    for slot, share, part in zip(study.calendar.slots, study.period_shares, data.parts(), strict=True):
+        scale = promise.divided(share).scale * (part.days**0.5 if study.mechanism.name == "daily" else 1.0)
+        if _typical(part) < scale:
+            thin.append(str(slot))
+    if thin:
+        line(
+            f"PRIVATE, do not publish: THE NOISE DROWNS a typical pair in {len(thin):,} of "
+            f"{number_of(len(study.calendar.slots), 'period')} ({_listed(thin)}): {advice}",
+            style="yellow",
+        )
+
+
+def _typical(data: "pr.DemandHistory") -> float:
+    """PRIVATE. Root mean square over the pairs of their trips."""
+    sums = data.counts.sum(axis=0).astype(float)
+    return float((sums * sums).mean() ** 0.5) if sums.size else 0.0
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) -> None:
     """What was released, and what it promises."""
-    from privroute.cli.inspect_release import routes_in_words  # noqa: PLC0415 - loaded when needed
-    from privroute.release.explanation import budget_in_words  # noqa: PLC0415
+    from privroute.cli.inspect_release import routes_in_words, show_periods  # noqa: PLC0415 - loaded when needed
+    from privroute.release.explanation import budget_in_words, periods_in_words  # noqa: PLC0415
     from privroute.release.usefulness import useful_in_words  # noqa: PLC0415
 
     line(f"Released: {out}", style="bold")
@@ -251,8 +277,12 @@ def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) ->
         f"{routes_in_words(release.policy)}. "
         f"The costs of releases from the same trips add up: {budget_in_words(release.certificate)}."
     )
-    for sentence in useful_in_words(release):
-        say(sentence, bullet=True)
+    if release.parts:
+        say(periods_in_words(release.certificate))
+        show_periods(release)
+    else:
+        for sentence in useful_in_words(release):
+            say(sentence, bullet=True)
     line(f"To show what it protects, and what it does not: privroute inspect {out}")
 
 

@@ -7,6 +7,7 @@ from privroute.cli.terminal import line, share, table
 
 if TYPE_CHECKING:
     import privroute as pr
+    from privroute.history.period_histories import PeriodHistories
     from privroute.history.trip_rows import TripRows
 
 __all__ = ["say_profile"]
@@ -17,7 +18,7 @@ _PRIVATE = "PRIVATE, do not publish"
 def say_profile(
     trips: list[str],
     study: "pr.Study",
-    history: "pr.DemandHistory",
+    history: "pr.DemandHistory | PeriodHistories",
     rows: "TripRows",
     *,
     memory_mb: int,

@@ -14,6 +14,7 @@ from privroute.network.text_files import write_whole
 
 __all__ = ["export", "report"]
 
+_MOST_NAMED = 10
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 
@@ -56,6 +57,15 @@ def export(
     demand: Annotated[
         Path | None, typer.Option(metavar="PATH", help=f"For sumo, matsim and omx: {inputs.PUBLIC_DEMAND}")
     ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="WHEN",
+            help="Write only the period of this moment, like '2026-05-04 07:30'. Default: all, a folder for each.",
+            show_default=False,
+        ),
+    ] = None,
     trusted: inputs.TrustedOption = None,
     overwrite: _Overwrite = False,
 ) -> None:
@@ -74,7 +84,7 @@ def export(
         raise _taken(taken[0])
     if demand is not None and kind not in ("sumo", "matsim", "omx"):
         raise InputError(f"--demand is only valid with --format sumo, matsim or omx, not {kind}; remove it")
-    found = load(release, trusted)
+    found = load(release, trusted, at)
     traffic = None
     if demand is not None:
         from privroute.study.source import read_public_demand  # noqa: PLC0415 - readers
@@ -82,10 +92,19 @@ def export(
         traffic = read_public_demand(demand, found.network, on_unreachable="drop")
     with bar() as progress:
         paths = hand_over(
-            found, out, kind, demand=traffic, overwrite=overwrite, most_routes=most_routes, progress=progress
+            found,
+            out,
+            kind,
+            demand=traffic,
+            overwrite=overwrite,
+            most_routes=most_routes,
+            progress=progress,
+            one_period=at is not None,
         )
-    for path in paths:
+    for path in paths[:_MOST_NAMED]:
         line(f"Written: {path}")
+    if len(paths) > _MOST_NAMED:
+        line(f"Written: {len(paths) - _MOST_NAMED:,} more files below {out}, a folder for each period")
     if found.network.coordinates is None and kind != "routes":
         line("The network has no coordinates; lines use a computed layout, or are omitted.")
 

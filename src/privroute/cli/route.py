@@ -29,13 +29,14 @@ def route(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many routes, the most probable.")] = 20,
     seed: Annotated[int | None, typer.Option(min=0, help="With --sample: the same seed gives the same draws.")] = None,
+    at: inputs.AtOption = None,
     trusted: inputs.TrustedOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show the routes of a pair with their probabilities and travel times, or sample from them."""
     if seed is not None and sample is None:
         raise InputError("--seed is only valid with --sample; pass the number of routes to sample")
-    found = load(release, trusted)
+    found = load(release, trusted, at)
     network = found.network
     routes = found.policy.routes(origin, destination, limit=limit)
     busy = None if found.demand is None else network.latency.time(found.policy.link_flow(found.demand))
@@ -58,6 +59,7 @@ def route(
             "origin": routes[0].nodes[0],
             "destination": routes[0].nodes[-1],
             "private": found.certificate.private,
+            **({"at": found.slot.as_dict} if found.parts else {}),
             "remaining_probability": routes.remaining,
         }
         say_json({**result, "routes": rows, **({} if drawn is None else {"sample": drawn.tolist()})})
@@ -65,7 +67,7 @@ def route(
     columns = ["route", "probability", *([] if drawn is None else ["drawn"]), "min, empty roads"]
     columns += [] if busy is None else ["min, released demand"]
     table(
-        f"From {origin} to {destination}",
+        f"From {origin} to {destination}" + (f", {found.slot}" if found.parts else ""),
         [*columns, "nodes"],
         [_cells(position, row) for position, row in enumerate(rows, start=1)],
         left=(len(columns),),
@@ -76,9 +78,11 @@ def route(
         line(f"Take route {int(drawn[0]) + 1}.")
 
 
-def load(release: Path, trusted: Path | None = None) -> pr.Release:
-    """Read a release; warn on the error stream if it is not private."""
+def load(release: Path, trusted: Path | None = None, at: str | None = None) -> pr.Release:
+    """Read a release, and choose a period of it; warn on the error stream if it is not private."""
     found = pr.load_release(release, trusted=trusted)
+    if at is not None:
+        found = found.at(at)
     if not found.certificate.private:
         warn(f"{release} is NOT PRIVATE; see: privroute inspect {release}")
     return found

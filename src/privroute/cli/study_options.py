@@ -37,6 +37,7 @@ SetOption = Annotated[
 LEARN_KEYS = (
     *("network.source", "network.latency", "network.on_unreachable", "zones.source"),
     *("calendar.from", "calendar.to", "calendar.weekdays", "calendar.periods", "calendar.time_zone"),
+    *("calendar.day_types", "calendar.holidays"),
     *("calendar.period_min", "unit.protect", "unit.max_requests", "unit.max_per_pair", "unit.pre_bounded"),
     *("data.expansion", "guarantee.epsilon", "guarantee.delta", "mechanism.name", "mechanism.alpha"),
     *("trips.departure", "trips.origin", "trips.destination", "trips.user", "trips.max_zone_distance_km"),

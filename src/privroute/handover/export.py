@@ -40,13 +40,17 @@ def hand_over(
     overwrite: bool = False,
     most_routes: int = 20,
     progress: Progress | None = None,
+    one_period: bool = False,
 ) -> list[Path]:
     """Write a release for another tool into a folder (made if it is not there) and return the paths.
+
+    Of a release of several periods each has a folder of its own, such as workday_0700-0800.
 
     kind : geojson, gpkg, csv, gmns, routes (Parquet), sumo, matsim or omx
     demand : of sumo, matsim and omx: another one than the released
     period_min : of sumo and matsim: how long vehicles depart; seed : of matsim: from which vehicles are drawn
     most_routes : of each pair, the most probable ones
+    one_period : write the period that the release shows (`Release.at`) alone, into the folder itself
     """
     if kind not in get_args(HandoverFormat):
         raise InputError(f"the format is {kind!r}; choose {', '.join(FILES)}")
@@ -58,8 +62,26 @@ def hand_over(
             overwrite=overwrite,
             most_routes=most_routes,
             progress=progress,
+            one_period=one_period,
         )
     place = as_path(folder)
+    if release.parts and not one_period:
+        return [
+            path
+            for each in release.each()
+            for path in hand_over(
+                each,
+                place / each.slot.key,
+                kind,
+                demand=demand,
+                period_min=period_min,
+                seed=seed,
+                overwrite=overwrite,
+                most_routes=most_routes,
+                progress=progress,
+                one_period=True,
+            )
+        ]
     try:
         place.mkdir(parents=True, exist_ok=True)
         taken = [place / name for name in FILES[kind] if (place / name).exists()]

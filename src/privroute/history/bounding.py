@@ -15,50 +15,60 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
 
-__all__ = ["bounded_total", "kept_requests"]
+__all__ = ["bounded_total", "kept_requests", "new_salt"]
 
 _SALT_BYTES = 16
+_ORDER = "ORDER BY key, clock_us, pair, copy"
 
 
 def kept_requests(requests: str, contribution: Contribution) -> str:
-    """SQL of the requests to keep, as a table with the columns day and pair.
+    """SQL of the requests to keep, as a table with the columns day, slot and pair.
 
-    requests : SQL of a table with the columns user_id (a text), day, clock_us (time) and pair
+    requests : SQL of a table with the columns user_id (a text), day, slot, clock_us (time) and pair
     """
     unit = _unit(contribution)
-    salt = _new_salt()
-    numbered = (
-        "SELECT user_id, day, clock_us, pair, "
-        f"row_number() OVER (PARTITION BY user_id, clock_us, pair) AS copy FROM {requests}"
-    )
-    # the separators keep different requests different; equal requests are interchangeable, so their order is free
-    keyed = (
-        "SELECT user_id, day, clock_us, pair, copy, "
-        f"md5_number('{salt}' || '/' || clock_us || '/' || pair || '/' || copy || '/' || user_id) AS key "
-        f"FROM ({numbered})"
-    )
-    order = "ORDER BY key, clock_us, pair, copy"
+    keyed = _keyed(requests)
+    order = _ORDER
     per_pair = f"SELECT *, row_number() OVER (PARTITION BY {unit}, pair {order}) AS of_pair FROM ({keyed})"
     per_user = (
         f"SELECT *, row_number() OVER (PARTITION BY {unit} {order}) AS of_user FROM ({per_pair}) "
         f"WHERE of_pair <= {contribution.max_per_pair}"
     )
-    return f"SELECT day, pair FROM ({per_user}) WHERE of_user <= {contribution.max_requests}"
+    return f"SELECT day, slot, pair FROM ({per_user}) WHERE of_user <= {contribution.max_requests}"
 
 
 def bounded_total(requests: str, contribution: Contribution) -> str:
-    """SQL of the sum over users (and days) of their requests, of each at most max_for_total: one number.
+    """SQL of the sum over users (and days) of their requests, of each at most max_for_total: slot and requests.
 
-    One unit more or less changes it by at most max_for_total. docs/proofs/user.md, Lemma 3.
+    One unit more or less changes all slots' numbers together by at most max_for_total. docs/proofs/user.md, Lemma 3.
     """
-    each = f"SELECT count(*) AS made FROM {requests} GROUP BY {_unit(contribution)}"
-    return f"SELECT coalesce(sum(least(made, {contribution.max_for_total})), 0)::BIGINT FROM ({each})"
+    unit = _unit(contribution)
+    counted = f"SELECT slot, row_number() OVER (PARTITION BY {unit} {_ORDER}) AS of_user FROM ({_keyed(requests)})"
+    within = f"SELECT slot FROM ({counted}) WHERE of_user <= {contribution.max_for_total}"
+    return f"SELECT slot, count(*) AS requests FROM ({within}) GROUP BY slot"
+
+
+def _keyed(requests: str) -> str:
+    """SQL of the requests with their keys, under a new salt."""
+    salt = new_salt()
+    numbered = (
+        "SELECT user_id, day, slot, clock_us, pair, "
+        f"row_number() OVER (PARTITION BY user_id, clock_us, pair) AS copy FROM {requests}"
+    )
+    # the separators keep different requests different; equal requests are interchangeable, so their order is free
+    return (
+        "SELECT user_id, day, slot, clock_us, pair, copy, "
+        f"md5_number('{salt}' || '/' || clock_us || '/' || pair || '/' || copy || '/' || user_id) AS key "
+        f"FROM ({numbered})"
+    )
 
 
 def _unit(contribution: Contribution) -> str:
-    return "user_id, day" if contribution.unit == "user-day" else "user_id"
+    """Within which requests are chosen: a user (and day), or where bounds hold in each period also the slot."""
+    unit = "user_id, day" if contribution.unit == "user-day" else "user_id"
+    return f"{unit}, slot" if contribution.each_period else unit
 
 
-def _new_salt() -> str:
+def new_salt() -> str:
     """New for every reading, and kept nowhere."""
     return secrets.token_hex(_SALT_BYTES)

@@ -152,6 +152,8 @@ def _check_frame(frame: Frame, **said: object) -> None:
     with named_by_keys():
         if frame.calendar.dates is None:
             raise HistoryError(f"daily counts are read by their dates; the study needs {arg('dates')}")
+        if frame.calendar.has_slots:
+            raise HistoryError("daily counts have no hours; the study needs one period and no kinds of days")
         if frame.contribution is not None:
             raise HistoryError(f"daily counts contain no user ids; the study needs {arg('unit', 'request')}")
 

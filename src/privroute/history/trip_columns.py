@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from privroute.study.calendar import Calendar
     from privroute.study.trip_format import EpochUnit
 
-__all__ = ["TimeColumn", "TimeReading", "coordinate", "day_number", "in_period", "user_key", "zone_key"]
+__all__ = [
+    "TimeColumn",
+    "TimeReading",
+    "coordinate",
+    "day_number",
+    "in_period",
+    "slot_number",
+    "user_key",
+    "zone_key",
+]
 
 _LARGEST_EXACT = 2**53  # whole numbers up to here survive a float
 _LARGEST_US = 2**62
@@ -140,11 +149,11 @@ class TimeReading:
 
         A time in UTC is within them if it would be by any of the zone's clocks; `local_us` says by which it goes.
         """
-        period = self.calendar.period
-        if form not in ("local_us", "utc_us") or period.length_us >= DAY_US:
+        start, length = _all_hours(self.calendar)
+        if form not in ("local_us", "utc_us") or length >= DAY_US:
             return None
         ahead = {0} if form == "local_us" else {offset for _, offset in self._offsets}
-        return Hours(tuple(sorted((period.start_us - offset) % DAY_US for offset in ahead)), period.length_us)
+        return Hours(tuple(sorted((start - offset) % DAY_US for offset in ahead)), length)
 
     @property
     def _offsets(self) -> list[tuple[int, int]]:
@@ -168,13 +177,16 @@ class TimeReading:
 
 
 def in_period(days: Calendar) -> str:
-    """Condition on `clock_us`, a time in microseconds, or NULL: within the period of a day that counts."""
+    """Condition on `clock_us`, a time in microseconds, or NULL: within a period of a day that counts."""
+    range_us = f"clock_us BETWEEN {days.start_local_us} AND {days.end_local_us - 1}"
+    if days.has_slots or days.holidays:
+        return f"{slot_number(days)} IS NOT NULL AND {range_us}"
     clock, end = f"clock_us % {DAY_US}", days.period.start_us + days.period.length_us
     first = _on_weekdays(days, 0)
     within = f"{clock} BETWEEN {days.period.start_us} AND {min(end, DAY_US) - 1}{first}"
     if end > DAY_US:
         within = f"({within} OR {clock} < {end - DAY_US}{_on_weekdays(days, 1)})"
-    return f"{within} AND clock_us BETWEEN {days.start_local_us} AND {days.end_local_us - 1}"
+    return f"{within} AND {range_us}"
 
 
 def _on_weekdays(days: Calendar, later: int) -> str:
@@ -187,7 +199,63 @@ def _on_weekdays(days: Calendar, later: int) -> str:
 
 def day_number(days: Calendar) -> str:
     """The day of the span to which a time within a period belongs."""
-    return f"CAST((clock_us - {days.period.start_us}) // {DAY_US} - {(days.first - EPOCH).days} AS INTEGER)"
+    return f"CAST({_day_since_epoch(days)} - {(days.first - EPOCH).days} AS INTEGER)"
+
+
+def slot_number(days: Calendar) -> str:
+    """The slot (see Calendar.slots) of a time near the dates; NULL where it is in none."""
+    if not (days.has_slots or days.holidays):
+        return "0"
+    since = f"(clock_us - {days.turn_us}) % {DAY_US}"  # since the turn of the day, which no period contains
+    periods = "".join(
+        f" WHEN {since} BETWEEN {start} AND {stop - 1} THEN {first} + ({since} - {start}) // {length}"
+        for start, stop, length, first in _runs(days)
+    )
+    return f"({_kind_number(days)} * {len(days.periods)} + CASE{periods} END)"
+
+
+def _day_since_epoch(days: Calendar) -> str:
+    return f"(clock_us - {days.turn_us}) // {DAY_US}"
+
+
+def _runs(days: Calendar) -> list[tuple[int, int, int, int]]:
+    """Neighbouring periods of one length: start and stop since the turn of the day, length, number of the first."""
+    runs: list[tuple[int, int, int, int]] = []
+    for number, period in enumerate(days.periods):
+        start = (period.start_us - days.turn_us) % DAY_US
+        stop = start + period.length_us
+        if runs and runs[-1][1] == start and runs[-1][2] == period.length_us:
+            runs[-1] = (runs[-1][0], stop, *runs[-1][2:])
+        else:
+            runs.append((start, stop, period.length_us, number))
+    return runs
+
+
+def _kind_number(days: Calendar) -> str:
+    """The kind of a time's day; NULL for days that do not count. Holidays are of a kind whatever their weekday."""
+    day = _day_since_epoch(days)
+    cases = []
+    if days.holidays:
+        listed = ", ".join(str((date - EPOCH).days) for date in days.holidays)
+        kind = next((str(at) for at, each in enumerate(days.day_types) if each.holidays), "NULL")
+        cases.append(f"WHEN {day} IN ({listed}) THEN {kind}")
+    kinds = [each.weekdays for each in days.day_types] or [days.weekdays]
+    for at, weekdays in enumerate(kinds):
+        if weekdays:
+            numbers = ", ".join(str((weekday - EPOCH.weekday()) % len(NAMES)) for weekday in weekdays)
+            cases.append(f"WHEN {day} % {len(NAMES)} IN ({numbers}) THEN {at}")
+    return f"CASE {' '.join(cases)} END"
+
+
+def _all_hours(days: Calendar) -> tuple[int, int]:
+    """Start and length of the shortest part of the day that has all periods."""
+    starts = [period.start_us for period in days.periods]
+    gaps = [  # behind each period, up to the next one around the clock
+        (following - period.start_us - period.length_us) % DAY_US if len(starts) > 1 else DAY_US - period.length_us
+        for period, following in zip(days.periods, [*starts[1:], starts[0]], strict=True)
+    ]
+    widest = max(range(len(gaps)), key=gaps.__getitem__)
+    return starts[(widest + 1) % len(starts)], DAY_US - gaps[widest]
 
 
 def zone_key(name: str, form: Form) -> tuple[str, Literal["number", "label"]] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.history.demand_history import DemandHistory
 from privroute.history.trip_columns import TimeReading
 from privroute.history.trip_database import UnreadableError, open_database
 from privroute.history.trip_files import find_files, sources
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privroute.history.demand_history import DemandHistory
+    from privroute.history.period_histories import PeriodHistories
     from privroute.history.trip_rows import TripRows
     from privroute.study.study import Study
 
@@ -98,7 +99,7 @@ class TripProfile:
 def profile_trips(
     files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     study: Study,
-    history: DemandHistory,
+    history: DemandHistory | PeriodHistories,
     *,
     memory_mb: int = 512,
     temp_folder: str | os.PathLike[str] | None = None,
@@ -130,8 +131,10 @@ def profile_trips(
     return TripProfile(hours, weekdays, midnight, minutes, kilometres)
 
 
-def _lengths(study: Study, history: DemandHistory) -> tuple[tuple[float, ...] | None, tuple[float, ...] | None]:
-    weight = history.counts.sum(axis=0)
+def _lengths(
+    study: Study, history: DemandHistory | PeriodHistories
+) -> tuple[tuple[float, ...] | None, tuple[float, ...] | None]:
+    weight = history.counts.sum(axis=0) if isinstance(history, DemandHistory) else history.pair_sums
     if not weight.any():
         return None, None
     network, pairs = study.network, study.pairs

@@ -11,9 +11,17 @@ import pyarrow as pa
 
 from privroute.errors import FormatError, HistoryError, arg
 from privroute.history.bounding import bounded_total, kept_requests
-from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import FAULTS, NearestZone
-from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
+from privroute.history.period_histories import CellCounts, PeriodHistories
+from privroute.history.trip_columns import (
+    TimeReading,
+    coordinate,
+    day_number,
+    in_period,
+    slot_number,
+    user_key,
+    zone_key,
+)
 from privroute.history.trip_database import Database, UnreadableError, open_database
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
 from privroute.history.trip_rows import TripRows
@@ -29,6 +37,7 @@ from privroute.study.study import Study
 from privroute.study.trip_format import TripFormat
 
 if TYPE_CHECKING:
+    import datetime as dt
     import os
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
@@ -44,6 +53,9 @@ if TYPE_CHECKING:
 
 __all__ = ["read_trips"]
 
+Histories = Any
+"""A DemandHistory, or a PeriodHistories where there are several periods: the arguments' values decide."""
+
 _REASONS = ("counted", "unreadable_time", "missing_user", "unknown_zone", "within_zone", "no_path", *FAULTS.values())
 _FIRST_FAULT = len(_REASONS) - len(FAULTS) - 1  # the fault -k stands k places behind it
 
@@ -52,10 +64,12 @@ def read_trips(
     files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     network: Network | Study,
     *,
-    period: PeriodOfDay | None = None,
+    period: PeriodOfDay | list[PeriodOfDay] | None = None,
     dates: DayRange | None = None,
     weekdays: str | Sequence[str | int] | None = None,
     tz: str | None = None,
+    day_types: Mapping[str, str] | None = None,
+    holidays: Sequence[dt.date | str] | None = None,
     origin: Columns | None = None,
     destination: Columns | None = None,
     departure: str | None = None,
@@ -74,16 +88,19 @@ def read_trips(
     memory_mb: int = 512,
     temp_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> DemandHistory:
+) -> Histories:
     """Count PRIVATE trips from CSV or Parquet files with one row per trip. Files may be larger than memory.
 
     files : a path, a pattern like "trips/*.parquet", or a list of them
     network : a network; or a study, which sets all options from `period` to `on_unreachable`, so that none of them is
         passed, and whose frame the history then has
     period : start and end of the operation period, ("07:00", "08:00"), the end not included; ("22:00", "02:00") crosses
-        midnight, and times after midnight belong to the day on which the period began
+        midnight, and times after midnight belong to the day on which the period began. A list of periods, in which
+        "06:00-09:00/60min" and "hourly" stand for several, gives a history for each, from one reading
     dates : first and last day, both included. N is the number of these days, independently of the files.
     weekdays : only these days of the range: "mon-fri", "sat,sun" or numbers with Monday 0; N counts only them
+    day_types, holidays : kinds of days, {"workday": "mon-fri", "weekend": "sat,sun,holidays"}, each with histories of
+        its own, and a public list of holidays, which are no weekday
     tz : time zone of period and dates, such as "Europe/Berlin": departure times with an offset from UTC are converted
         to it. Times without an offset are local clock time and not converted.
     origin, destination : column of the zone label, or the columns of (longitude, latitude), which select the zone
@@ -106,13 +123,20 @@ def read_trips(
 
     Unusable rows are dropped and counted, so that no single row decides whether there is a release. Only problems with
     whole files (no file, damaged, a column missing or of an unsuitable type) are errors. Messages never show the
-    contents of a record. For details see docs/trips.md.
+    contents of a record. Returns a DemandHistory; where there are several periods or kinds of days, a PeriodHistories
+    with one for each. For details see docs/trips.md.
     """
     check_progress(progress)
     spelling = named_by_keys() if isinstance(network, Study) else nullcontext()
     network, frame, trips = _chosen(
         network,
-        {"period": period, "dates": dates, "weekdays": weekdays, "tz": tz},
+        {
+            "period": period,
+            "dates": dates,
+            "weekdays": weekdays,
+            "tz": tz,
+            **_given({"day_types": day_types, "holidays": holidays}),
+        },
         {"unit": unit, "max_requests": max_requests, "max_per_pair": max_per_pair, "pre_bounded": pre_bounded},
         {
             "origin": origin,
@@ -145,28 +169,48 @@ def read_trips(
             "user, and they have more; nothing was charged or released. Limit the data set once, before its first "
             "release, and read the result"
         )
-    return DemandHistory.of(frame, tally.counts, requests=tally.requests)
+    return tally.histories()
 
 
 class _Tally:
     """PRIVATE. What the statements say of the rows, summed up.
 
-    counts : (days, pairs) trips; reasons : (reasons,) rows that were dropped, by position in _REASONS
-    requests : all that count for a measured total, or None
+    reasons : (reasons,) rows that were dropped, by position in _REASONS
+    requests : of each slot, all that count for a measured total, or None
     """
 
     def __init__(self, frame: Frame) -> None:
-        self.counts = np.zeros((frame.days, len(frame.pairs)), dtype=np.int64)
+        slots = frame.calendar.slots
         self.reasons = np.zeros(len(_REASONS), dtype=np.int64)
-        self.requests: int | None = None
-        self._row = np.array(frame.calendar.positions())  # of each day of the span; all that occur count
+        self.requests: tuple[int, ...] | None = None
+        self._frame = frame
+        self._counts = CellCounts(sum(slot.calendar.days for slot in slots) * len(frame.pairs))
+        # the row of each slot and day of the span; all that occur count
+        self._row, first = np.full((len(slots), frame.calendar.span), -1), 0
+        for at, slot in enumerate(slots):
+            days = [(date - frame.calendar.first).days for date in slot.calendar.dates or ()]
+            self._row[at, days] = first + np.arange(len(days))
+            first += len(days)
 
-    def add(self, reason: NDArray[np.int32], day: Any, pair: Any, trips: Any = 1) -> None:
-        """Add rows with a reason, and where that is 0 a day of the span and a pair; each stands for some trips."""
+    def add(self, reason: NDArray[np.int32], day: Any, pair: Any, trips: Any = None, slot: Any = None) -> None:
+        """Add rows with a reason, and where that is 0 a day of the span, a slot and a pair; each stands for trips."""
+        trips = np.ones(reason.size, np.int64) if trips is None else trips
         np.add.at(self.reasons, reason, trips)
         good = reason == 0
-        at = self._row[day[good].astype(np.int64)] * self.counts.shape[1] + pair[good].astype(np.int64)
-        np.add.at(self.counts.reshape(-1), at, trips if np.isscalar(trips) else trips[good])
+        slots = 0 if slot is None else slot[good].astype(np.int64)
+        rows = self._row[slots, day[good].astype(np.int64)]
+        self._counts.add(rows * len(self._frame.pairs) + pair[good].astype(np.int64), trips[good])
+
+    def add_requests(self, slot: Any, requests: Any) -> None:
+        """Note how many requests of each slot count for a measured total."""
+        totals = np.zeros(len(self._row), np.int64)
+        totals[slot.astype(np.int64)] = requests
+        self.requests = tuple(totals.tolist())
+
+    def histories(self) -> Histories:
+        """One history, or those of all slots."""
+        found = PeriodHistories(self._frame, *self._counts.found(), self.requests)
+        return found if self._frame.calendar.has_slots else found.part(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,19 +258,20 @@ class _Scan:
         above_bounds = 0
         if self.contribution is None:
             # summed up here and not by DuckDB, which would hash what is an index
-            for rows in self.database.batches(f"SELECT reason, day, pair FROM ({requests})"):
+            slot = ", slot" if self.reading.calendar.has_slots else ""
+            for rows in self.database.batches(f"SELECT reason, day, pair{slot} FROM ({requests})"):
                 tally.add(**rows)
         else:
             self.database.rows(f"CREATE OR REPLACE TEMP TABLE requests AS {requests}")
             usable = "(SELECT * FROM requests WHERE reason = 0)"
-            kept = f"SELECT 0 AS reason, day, pair FROM ({kept_requests(usable, self.contribution)})"
-            dropped = "SELECT reason, -1 AS day, -1 AS pair FROM requests WHERE reason > 0"
+            kept = f"SELECT 0 AS reason, day, slot, pair FROM ({kept_requests(usable, self.contribution)})"
+            dropped = "SELECT reason, -1 AS day, 0 AS slot, -1 AS pair FROM requests WHERE reason > 0"
             tally.add(
                 **self.database.arrays(f"SELECT *, count(*) AS trips FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")
             )
             above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(tally.reasons.sum())
             if self.contribution.max_for_total is not None:
-                tally.requests = int(self.database.rows(bounded_total(usable, self.contribution))[0][0])
+                tally.add_requests(**self.database.arrays(bounded_total(usable, self.contribution)))
         named = dict(zip(_REASONS, tally.reasons.tolist(), strict=True)) | {"above_bounds": above_bounds}
         outside = sum(source.read for source in tables) - sum(named.values())
         malformed = sum(source.malformed for source in tables)
@@ -252,7 +297,7 @@ class _Scan:
         if time is None:
             raise _unusable(source, "departure", self.reading)
         ends = [self._end(source, role) for role in ("origin", "destination")]
-        shown = [f"{day_number(days)} AS day", *(end.key for end in ends)]
+        shown = [f"{day_number(days)} AS day", f"{slot_number(days)} AS slot", *(end.key for end in ends)]
         if self.contribution is not None:
             key = user_key("user_id", source.forms["user_id"])
             if key is None:
@@ -268,7 +313,7 @@ class _Scan:
         extra = "" if self.contribution is None else ", r.user_id, r.clock_us"
         fault = f"least({ends[0].fault}, {ends[1].fault})"
         nodes = f"{ends[0].node} AS origin, {ends[1].node} AS destination, {fault} AS fault"
-        return f"SELECT r.day, {nodes}{extra} FROM ({rows}) r {joins}"
+        return f"SELECT r.day, r.slot, {nodes}{extra} FROM ({rows}) r {joins}"
 
     def _end(self, source: Source, role: str) -> _End:
         """Zones are joined by number or label; coordinates become nodes row by row."""
@@ -329,14 +374,14 @@ def _chosen(
         said = list(_given(calendar | bounds | layout | rest))
         if said:
             raise HistoryError(f"the study already sets {said[0]}; omit {arg(said[0])}")
-        if study.calendar.dates is None or study.calendar.period.begins is None:
+        if study.calendar.dates is None or study.calendar.periods[0].begins is None:
             with named_by_keys():
                 raise HistoryError(
                     f"trips are counted by dates and hours; the study needs {arg('dates')} and {arg('period')}"
                 )
         if not study.calendar.is_regular:
             raise HistoryError(
-                "trips are counted on a range of days, thinned out by weekdays; the study has other days"
+                "trips are counted on a range of days, thinned out by weekdays and holidays; the study has other days"
             )
         return study.network, study.frame, study.trips
     days = Calendar.of(**calendar)

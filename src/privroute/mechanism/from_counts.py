@@ -10,6 +10,7 @@ import numpy as np
 from privroute.demand.gravity import GravityModel
 from privroute.demand.nonnegative import nonnegative_counts
 from privroute.flows.optimum import solve_optimum
+from privroute.flows.varying_days import solve_for_all_days
 from privroute.mechanism.interface import NoisySums, Published
 from privroute.network.checks import freeze
 from privroute.network.demand import Demand
@@ -18,14 +19,15 @@ from privroute.progress import tell
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from privroute.flows.optimum import Solution
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.progress import Progress
     from privroute.study.frame import Frame
-    from privroute.study.mechanisms import Counts, Daily
+    from privroute.study.mechanisms import Counts, Daily, Layered
     from privroute.study.study import Study
 
-__all__ = ["demand_from_counts", "policy_from_counts", "publish_counts", "with_known_total"]
+__all__ = ["best_for", "demand_from_counts", "policy_from_counts", "publish_counts", "with_known_total"]
 
 
 def publish_counts(
@@ -45,8 +47,9 @@ def publish_counts(
     demand = demand_from_counts(study.network, study.frame, noisy, options, scale=scale, days=float(weights.sum()))
     demand, factor = with_known_total(study, demand)
     policy = policy_from_counts(study.network, demand, options, progress=progress)
+    variation = options.day_variation if options.objective == "all days" else None
     counts = freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None
-    return Published(policy, demand, counts, NoisySums(noisy.astype(np.float64), scale, weights, factor))
+    return Published(policy, demand, counts, NoisySums(noisy.astype(np.float64), scale, weights, factor), variation)
 
 
 def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float]:
@@ -77,11 +80,20 @@ def demand_from_counts(
     return Demand.from_observed(frame.pairs, counts / (days * frame.period_min), expansion=frame.expansion)
 
 
+def best_for(
+    network: Network, demand: Demand, options: Counts | Daily | Layered, *, progress: Progress | None
+) -> Solution:
+    """The optimum of the mean day, or of all days where that is the objective."""
+    if options.objective == "all days":
+        return solve_for_all_days(network, demand, options.day_variation or 0.0, gap=options.gap, progress=progress)
+    return solve_optimum(network, demand, fairness=options.fairness, gap=options.gap, progress=progress)
+
+
 def policy_from_counts(
     network: Network, demand: Demand, options: Counts | Daily, *, progress: Progress | None
 ) -> RoutingPolicy:
     """Optimum of a released demand. Post-processing: start, support and stopping depend on that demand only."""
-    solution = solve_optimum(network, demand, fairness=options.fairness, gap=options.gap, progress=progress)
+    solution = best_for(network, demand, options, progress=progress)
     if solution.status != "converged":
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
     return solution.policy

@@ -58,12 +58,14 @@ class Published:
 
     demand, noisy_counts : only where the mechanism releases a demand
     sums : what the demand was made of, where that is noisy sums of days
+    day_variation : of the days' totals, where the policy is for all days
     """
 
     policy: RoutingPolicy
     demand: Demand | None = None
     noisy_counts: NDArray[np.int64] | None = None
     sums: NoisySums | None = None
+    day_variation: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,8 +26,7 @@ from privroute.demand.gravity import GravityModel
 from privroute.demand.layered_estimate import Estimate, Tables, estimate, gravity_prior, likeliest_prior
 from privroute.demand.layers import Layer, cells, combined, length_cells
 from privroute.flows.link_loads import counted_links
-from privroute.flows.optimum import solve_optimum
-from privroute.mechanism.from_counts import with_known_total
+from privroute.mechanism.from_counts import best_for, with_known_total
 from privroute.mechanism.interface import NoisySums, Published, Question
 from privroute.mechanism.promise import Promise
 from privroute.network.demand import Demand
@@ -234,13 +233,14 @@ def _published(study: Study, known: Estimate, tables: Tables | None, progress: P
         warnings.warn(f"the released demand: {known.shortcoming}", RuntimeWarning, stacklevel=2)
     demand, factor = with_known_total(study, _demand(study, known.counts))
     options = cast("Layered", study.mechanism)
-    solution = solve_optimum(study.network, demand, fairness=options.fairness, gap=options.gap, progress=progress)
+    solution = best_for(study.network, demand, options, progress=progress)
     if solution.status != "converged":
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
     sums = None
     if tables is not None and tables.pairs is not None:
         sums = NoisySums(tables.pairs, tables.pairs_scale, np.ones(study.frame.days), factor)
-    return Published(solution.policy, demand, sums=sums)
+    variation = options.day_variation if options.objective == "all days" else None
+    return Published(solution.policy, demand, sums=sums, day_variation=variation)
 
 
 def _pairs(multiplier: int, cap: int, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:

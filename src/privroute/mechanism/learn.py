@@ -14,10 +14,11 @@ import numpy as np
 from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDeltaWarning, arg, named
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
+from privroute.history.period_histories import PeriodHistories
 from privroute.mechanism import quality
 from privroute.mechanism.interface import Question
 from privroute.mechanism.registry import asked_once, implementation
-from privroute.mechanism.shares import Shares, total_question, with_total
+from privroute.mechanism.shares import Shares, days_question, total_question, with_days, with_total
 from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.privacy.calibration import gaussian_rho
@@ -25,7 +26,7 @@ from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.progress import check_progress, each_told
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
-from privroute.release.release import Release
+from privroute.release.release import Part, Release
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import Daily
 from privroute.study.schema import QUALITY_SHARE
@@ -51,7 +52,7 @@ _T = TypeVar("_T")
 
 def learn(
     network: Network | Study,
-    history: DemandHistory,
+    history: DemandHistory | PeriodHistories,
     guarantee: Guarantee | None = None,
     mechanism: str | Mechanism | None = None,
     *,
@@ -62,6 +63,7 @@ def learn(
     """Learn a routing policy from a history and release it under a guarantee.
 
     network : a network, or a study, which also sets the guarantee and the mechanism
+    history : what `read_trips` returns; of several periods or kinds of days, each gets a policy of its own
     guarantee : required by every mechanism except "none"
     mechanism : "counts", "layered", "daily", or "none" (not private), or an object with options: privroute.Counts(...),
         privroute.Layered(...), privroute.Daily(...), privroute.Minimiser(alpha=...),
@@ -92,7 +94,7 @@ def warn_of_large_delta(guarantee: Guarantee | None) -> None:
 
 def learn_with_noise(
     network: Network | Study,
-    history: DemandHistory,
+    history: DemandHistory | PeriodHistories,
     guarantee: Guarantee | None,
     mechanism: str | Mechanism | None,
     noise: Noise,
@@ -108,7 +110,7 @@ def learn_with_noise(
     measured : False leaves out the measurement for which the share is set apart
     """
     check_progress(progress)
-    check_type(history, DemandHistory, "history", HistoryError)  # a subclass could compute its frame from trips
+    _check_kind(history)
     study = network
     if not isinstance(study, Study):
         study = _study(study, history, guarantee, mechanism)
@@ -120,7 +122,9 @@ def learn_with_noise(
     return Announcement(study, noise, ledger).release(history, measured=measured, progress=progress)
 
 
-def _study(network: object, history: DemandHistory, guarantee: object, mechanism: str | Mechanism | None) -> Study:
+def _study(
+    network: object, history: DemandHistory | PeriodHistories, guarantee: object, mechanism: str | Mechanism | None
+) -> Study:
     if not isinstance(network, Network):
         raise DemandError(f"network is a {type(network).__name__}; pass privroute.Network or privroute.Study")
     if guarantee is not None and not isinstance(guarantee, Guarantee):
@@ -142,7 +146,8 @@ class Announcement:
     """What a release will be, fixed from public data alone, while no history is open.
 
     study : what it is about; noise : where its noise will come from; ledger : what it will be charged to
-    shares : the promise by what it is spent on; promise : sensitivity and noise. None for the mechanism "none"
+    shares : the promise by what it is spent on; promise : sensitivity and noise. None for the mechanism "none". Of
+        several periods each asks the same questions, with its share of rho (`Study.period_shares`)
     certificate : what the release will say of itself, but for the ledger's entry
 
     Making one refuses what the proofs exclude and what the ledger would not grant now.
@@ -159,11 +164,11 @@ class Announcement:
         study = self.study
         check_type(study, Study, "study", GuaranteeError)
         chosen = study.mechanism
-        if isinstance(chosen, Daily) and chosen.window is not None and chosen.window > study.frame.days:
-            raise GuaranteeError(
-                f"{named('window')} is {chosen.window:,} days where the history has {study.frame.days:,}"
-            )
-        shares = None if chosen.name == "none" else Shares.of(study, implementation(chosen).promise(study))
+        fewest = min(part.days for part in study.frame.parts)
+        if isinstance(chosen, Daily) and chosen.window is not None and chosen.window > fewest:
+            raise GuaranteeError(f"{named('window')} is {chosen.window:,} days where the history has {fewest:,}")
+        # all parts ask the same questions: what they promise depends on pairs, bounds and guarantee
+        shares = None if chosen.name == "none" else Shares.of(study.parts[0], _promise(study.parts))
         promise, own = (None, None) if shares is None else (shares.whole, shares.sensitivity)
         object.__setattr__(self, "shares", shares)
         object.__setattr__(self, "promise", promise)
@@ -171,57 +176,74 @@ class Announcement:
         if self.ledger is not None:
             check_charge(self.ledger, study, self.certificate)
 
-    def release(self, history: DemandHistory, *, measured: bool = True, progress: Progress | None = None) -> Release:
-        """Charge, draw, publish; then measure how useful it is, unless `measured` says otherwise."""
-        study, certificate = self.study, self.certificate
+    def release(
+        self, history: DemandHistory | PeriodHistories, *, measured: bool = True, progress: Progress | None = None
+    ) -> Release:
+        """Charge, draw, publish; then measure how useful it is, unless `measured` says otherwise.
+
+        Several periods are independent of each other, so they are learned in threads where the noise has no state.
+        Progress then says k of their public number. docs/proofs/periods.md, Theorem 1.
+        """
+        certificate, on_saved = self._charged(history)
+        if isinstance(history, DemandHistory):
+            only = self._part(self.study, 1.0, history, measured=measured, progress=progress)
+            return Release.of_part(only, certificate, on_saved)
+        studies, shares = self.study.parts, self.study.period_shares
+
+        def learned(at: int) -> Part:
+            return self._part(studies[at], shares[at], history.part(at), measured=measured, progress=None)
+
+        threads = min(available_threads(), len(studies)) if type(self.noise) is OpenDPNoise else 1
+        with ThreadPoolExecutor(threads) as crew:
+            made = crew.map(learned, range(len(studies)))
+            parts = list(each_told(made, len(studies), "Learning periods", progress))
+        return Release.of_parts(parts, certificate, on_saved)
+
+    def _part(
+        self, study: Study, share: float, history: DemandHistory, *, measured: bool, progress: Progress | None
+    ) -> Part:
+        """What is released for one period, with its share of rho."""
         if self.shares is None:
-            self._check(history)
             options = cast("Unprotected", study.mechanism)
             solution = solve_optimum(
                 study.network, history.mean, fairness=options.fairness, gap=options.gap, progress=progress
             )
-            return Release(solution.policy, _of(certificate, history))
-        shares = self.shares
-        draws = self._charged(history, progress)
-        if shares.total:
-            study = with_total(study, draws.answer(total_question(study, *shares.total)))
-        published = draws.hold(implementation(study.mechanism).converse(study, shares.for_mechanism, progress))
-        found = None
-        if shares.quality and measured:
-            found = draws.hold(quality.converse(study, shares.whole, shares.quality, published))
-        return Release(
-            published.policy, draws.certificate, published.demand, published.noisy_counts, draws.on_saved, found
-        )
+            return Part(solution.policy)
+        shares = self.shares.divided(share)
+        draws = _Draws(shares.whole, history, self.noise, progress, list(shares.whole.questions))
+        return _published(study, shares, draws, measured=measured)
 
     def draw(self, history: DemandHistory, *, progress: Progress | None = None) -> NoisyAnswer:
         """The private phase of a mechanism that asks once, without what it publishes: charge, query, noise."""
         check_progress(progress)
-        draws = self._charged(history, progress)
-        own = draws.promise.questions if self.shares is None else self.shares.own
-        draws.left[:] = own  # what the study sets apart for other questions stays unspent
+        check_type(history, DemandHistory, "history", HistoryError)
+        if self.shares is None:
+            raise GuaranteeError("the mechanism 'none' draws no noise")
+        certificate, on_saved = self._charged(history)
+        own = self.shares.own  # what the study sets apart for other questions stays unspent
+        draws = _Draws(self.shares.whole, history, self.noise, progress, list(own))
         question = Question(own[0], partial(asked_once(self.study.mechanism).query, self.study))
-        return NoisyAnswer(draws.certificate, draws.on_saved, draws.answer(question))
+        return NoisyAnswer(certificate, on_saved, draws.answer(question))
 
-    def _charged(self, history: DemandHistory, progress: Progress | None) -> _Draws:
+    def _charged(self, history: DemandHistory | PeriodHistories) -> tuple[Certificate, Callable[[str], None] | None]:
         """Check and charge; what is charged stays charged, whatever happens afterwards."""
         self._check(history)
-        promise, certificate, on_saved = self.promise, _of(self.certificate, history), None
-        if promise is None:
-            raise GuaranteeError("the mechanism 'none' draws no noise")
+        certificate, on_saved = _of(self.certificate, history), None
         if self.ledger is not None:
             charge, certificate = charge_release(self.ledger, self.study, certificate)
             on_saved = partial(note_written, self.ledger, charge.entry)
-        return _Draws(promise, certificate, on_saved, history, self.noise, progress, list(promise.questions))
+        return certificate, on_saved
 
-    def _check(self, history: DemandHistory) -> None:
-        check_type(history, DemandHistory, "history", HistoryError)
+    def _check(self, history: DemandHistory | PeriodHistories) -> None:
+        _check_kind(history)
         if history.frame is not self.study.frame and history.frame != self.study.frame:
             raise HistoryError(
                 "the history is not what the study describes: its pairs, days, period, expansion or bounds differ; "
                 "read it with the study"
             )
         expected = self.study.expect_trips
-        if expected is not None and int(history.counts.sum()) < expected:
+        counted = history.total if isinstance(history, PeriodHistories) else int(history.counts.sum())
+        if expected is not None and counted < expected:
             raise HistoryError(
                 f"PRIVATE, do not publish: fewer trips were counted than {named('expect_trips')} {expected:,}; nothing "
                 "was charged and nothing was released. This stop is computed from the trips without noise: whoever "
@@ -231,14 +253,12 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draws:
-    """A release that is charged, and what of its promise is not yet drawn.
+    """A release that is charged, or one period of it, and what of its promise is not yet drawn.
 
     left : sensitivities of the questions that may still be asked
     """
 
     promise: Promise
-    certificate: Certificate
-    on_saved: Callable[[str], None] | None
     history: DemandHistory
     noise: Noise
     progress: Progress | None
@@ -269,6 +289,34 @@ class _Draws:
             raise GuaranteeError("a question's noise is smaller than the release promised; nothing is released")
         exact = question.ask(self.history, self.progress)
         return _with_noise(exact, scale, self.noise, self.progress)
+
+
+def _promise(parts: tuple[Study, ...]) -> Promise:
+    """What each part promises by itself, which must be the same for all."""
+    first = implementation(parts[0].mechanism).promise(parts[0])
+    if any(implementation(part.mechanism).promise(part) != first for part in parts[1:]):
+        raise GuaranteeError("the periods would promise different things; make a study for each")
+    return first
+
+
+def _check_kind(history: object) -> None:
+    """Refuse what is no history; a subclass could compute its frame from trips."""
+    if type(history) is not PeriodHistories:
+        check_type(history, DemandHistory, "history", HistoryError)
+
+
+def _published(study: Study, shares: Shares, draws: _Draws, *, measured: bool) -> Part:
+    """One period, or the only one: its total where that is measured, its policy, and how useful it is."""
+    if shares.total:
+        study = with_total(study, draws.answer(total_question(study, *shares.total)))
+    if shares.days:
+        question = days_question(study, *shares.days)
+        study = with_days(study, draws.answer(question), shares.whole.scale / (question.grid or 1.0))
+    published = draws.hold(implementation(study.mechanism).converse(study, shares.for_mechanism, draws.progress))
+    found = None
+    if shares.quality and measured:
+        found = draws.hold(quality.converse(study, shares.whole, shares.quality, published))
+    return Part(published.policy, published.demand, published.noisy_counts, found, published.day_variation)
 
 
 def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress: Progress | None) -> NDArray[np.int64]:
@@ -317,7 +365,7 @@ def _kind(noise: Any) -> NoiseKind:
     return "opendp" if type(noise) is OpenDPNoise else "seeded"
 
 
-def _of(certificate: Certificate, history: DemandHistory) -> Certificate:
+def _of(certificate: Certificate, history: DemandHistory | PeriodHistories) -> Certificate:
     return replace(certificate, data="simulated") if history.simulated else certificate
 
 

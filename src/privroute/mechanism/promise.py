@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privroute.errors import GuaranteeError, NoiseError
@@ -47,6 +47,15 @@ class Promise:
     def integer_scale(self) -> float:
         """Scale of the discrete Gaussian on the integers."""
         return self.scale / self.grid
+
+    def divided(self, share: float) -> Promise:
+        """The same questions with a share of rho: noise 1/√share times as large. docs/proofs/periods.md, Theorem 2."""
+        if share == 1.0:
+            return self
+        scale = self.scale / math.sqrt(share) * _ROUNDED_UP
+        if scale / self.grid > _LARGEST_DRAWN:
+            raise NoiseError(f"a share of {share:.3g} needs noise beyond any use; use fewer periods")
+        return replace(self, scale=scale, rho=gaussian_rho(scale / self.grid, self.sensitivity / self.grid))
 
     @classmethod
     def of(cls, guarantee: Guarantee, *questions: float, grid: float = 1.0) -> Promise:

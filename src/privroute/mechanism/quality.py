@@ -236,7 +236,8 @@ class _Asked:
         terms = _ROUNDINGS + 4 * float(study.network.latency.roundings().max(initial=0.0))
         terms += max(row.policy.link_flow_roundings() for row in rows.values()) + len(study.pairs) + study.frame.days
         rounding = 2 * _UNIT_ROUNDOFF * terms * (np.array(largest) + largest[0]) * multiplier + 1.0
-        whole = counted.per_unit * float(one.max(initial=0.0)) + float(np.linalg.norm(rounding))
+        # each of the unit's requests is one step: what n of them move is at most n times this, in every period
+        whole = counted.per_unit * (float(one.max(initial=0.0)) + float(np.linalg.norm(rounding)))
         return cls(counted, least, rows, multiplier, whole * _ROUNDED_UP)
 
     def ask(self, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:

@@ -175,6 +175,8 @@ class Stream:
 
     def _check_days(self, frame: Frame, roads: Network) -> None:
         """Refuse days that no stream takes."""
+        if frame.calendar.has_slots:
+            raise HistoryError("a stream follows one period; make one for each, or learn all periods at once")
         check_period_of_day(frame.period_min, error=HistoryError)
         if frame.total_per_h is not None or (frame.contribution is not None and frame.contribution.max_for_total):
             raise HistoryError("a stream has no total of its own: omit max_for_total and total_vehicles_per_hour")

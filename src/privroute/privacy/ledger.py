@@ -13,22 +13,35 @@ from typing import TYPE_CHECKING, Self
 from privroute.errors import BudgetError, GuaranteeError, LedgerError, arg
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon
 from privroute.privacy.ledger_file import chained, is_there, make_file, transaction
-from privroute.privacy.scope import DAY_S, Scope, moment
+from privroute.privacy.scope import DAY_S, Profile, Scope, moment
 from privroute.study.calendar import SECOND_US
+from privroute.study.guarantee import Guarantee
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
 
     from privroute.release.certificate import Certificate
+    from privroute.study.calendar import Calendar
     from privroute.study.contribution import Contribution
     from privroute.study.frame import Frame
-    from privroute.study.guarantee import Guarantee
     from privroute.study.study import Study
 
-__all__ = ["Account", "Charge", "Ledger", "charge_release", "check_charge", "note_written", "scope_of"]
+__all__ = [
+    "Account",
+    "Charge",
+    "Ledger",
+    "charge_release",
+    "check_charge",
+    "note_written",
+    "scope_of",
+    "scope_of_calendar",
+]
 
 _LONGEST_NAME = 200
 _LONGEST_FOLDER = 4096
+_CLOCKS_APART_S = 26 * 3600  # from UTC-12 to UTC+14
+_AROUND_CLOCKS = "time zone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +178,42 @@ class Ledger:
             self._check(before, scope, guarantee, rho, time_zone, contribution)
             granted = self._enter(file, scope, guarantee, rho, mechanism)
         return granted, replace(before, charges=(*before.charges, granted))
+
+    def enter_known(self, charges: Sequence[tuple[Scope, Guarantee, float, str, str]]) -> None:
+        """Enter charges of releases that were made before, all or none, whether they fit or not.
+
+        charges : scope, guarantee, rho, mechanism and the folder of the release ("" where none is known)
+        """
+        with transaction(self.path, "write") as file:
+            for scope, guarantee, rho, mechanism, folder in charges:
+                entry = self._enter(file, scope, guarantee, rho, mechanism).entry
+                if folder:
+                    file.execute("INSERT INTO written VALUES (?,?,?)", (entry, _now(), folder[:_LONGEST_FOLDER]))
+
+    def set_time_zone(self, time_zone: str) -> None:
+        """Name the time zone of a data set that was entered without one; one that is named stays.
+
+        What was charged until now was by the clock of the files, whatever that was. It is charged for the times around
+        it too, by more than any two clocks differ, so nothing is loosened. docs/proofs/ledger.md, Theorem 8.
+        """
+        with transaction(self.path, "write") as file:
+            account = self._account(file)
+            if account.approval.time_zone is not None:
+                raise LedgerError(
+                    f"{self.path}: the time zone of {self.dataset!r} is {account.approval.time_zone}, and stays"
+                )
+            approval = replace(account.approval, time_zone=time_zone)  # refuses what is no time zone
+            for charge in account.charges:
+                around = Profile([charge.scope.widened(_CLOCKS_APART_S), charge.scope], [1, -1])
+                for scope, _ in around.at_level(1):
+                    terms = Guarantee(charge.epsilon, charge.delta)
+                    self._enter(file, scope, terms, charge.rho, _AROUND_CLOCKS)
+            found = file.execute("SELECT at FROM dataset WHERE name = ?", (self.dataset,)).fetchone()
+            row = (self.dataset, *astuple(approval), found[0])
+            file.execute(
+                "UPDATE dataset SET time_zone = ?, digest = ? WHERE name = ?",
+                (time_zone, chained("", row), self.dataset),
+            )
 
     def check(
         self,
@@ -336,15 +385,25 @@ def note_written(ledger: Ledger, entry: int, folder: str) -> None:
 
 
 def scope_of(frame: Frame) -> Scope:
-    """When the trips of a history were made: its period on each of its dates, or whole days where it is not known."""
-    if frame.calendar.dates is None:
+    """When the trips of a history were made: its periods on each of their dates, or whole days where not known."""
+    return scope_of_calendar(frame.calendar, frame.contribution)
+
+
+def scope_of_calendar(calendar: Calendar, contribution: Contribution | None) -> Scope:
+    """As `scope_of`, of a calendar and the bounds on users, as a certificate has them."""
+    if calendar.dates is None:
         raise LedgerError("a ledger needs the dates of a release, but this history has none; create it with dates")
-    period = frame.calendar.period
-    start_s = period.start_us // SECOND_US  # outwards to whole seconds
-    stop_s = -(-(period.start_us + period.length_us) // SECOND_US)
-    if period.begins is None:
-        stop_s = DAY_S
-    return Scope.of_days(frame.calendar.dates, begins_s=start_s, length_s=stop_s - start_s)
+    parts = []
+    for slot in calendar.slots:
+        start_s = slot.period.start_us // SECOND_US  # outwards to whole seconds
+        stop_s = -(-(slot.period.start_us + slot.period.length_us) // SECOND_US)
+        if slot.period.begins is None:
+            stop_s = DAY_S
+        part = Scope.of_days(slot.calendar.dates or (), begins_s=start_s, length_s=stop_s - start_s)
+        # evenings and early mornings touch at midnight without a period that passes it; a user's day is whole anyway
+        whole = calendar.has_slots and contribution is not None and contribution.unit == "user-day"
+        parts.append(part.whole_days() if whole and not part.passes_midnight else part)
+    return Scope.union(parts)
 
 
 def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guarantee, rho: float) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DAY_S", "Profile", "Scope", "moment"]
 
 DAY_S = 86_400
+_FIRST_S = dt.date.min.toordinal() * DAY_S
 _LAST_S = (dt.date.max.toordinal() + 1) * DAY_S
 
 
@@ -44,11 +45,30 @@ class Scope:
         starts = np.unique(np.array([day.toordinal() for day in dates], dtype=np.int64)) * DAY_S + begins_s
         if not starts.size or length_s <= 0:
             raise InputError("a scope needs at least one day and a period that is not empty")
-        return cls._of_intervals(starts, starts + length_s)
+        return cls.of_intervals(starts, starts + length_s)
 
     @classmethod
-    def _of_intervals(cls, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Scope:
-        """Ascending intervals, which may touch or overlap their neighbours, as runs."""
+    def always(cls) -> Scope:
+        """All times that a date can name."""
+        return cls(((_FIRST_S, _LAST_S - _FIRST_S, 1),))
+
+    def widened(self, seconds: int) -> Scope:
+        """With this many seconds more on both sides of every interval."""
+        starts, stops = self.intervals()
+        return Scope.of_intervals(np.maximum(starts - seconds, _FIRST_S), np.minimum(stops + seconds, _LAST_S))
+
+    @classmethod
+    def union(cls, scopes: Sequence[Scope]) -> Scope:
+        """Every moment that one of the scopes has, for a release of several periods and kinds of days."""
+        if len(scopes) == 1:
+            return scopes[0]
+        starts, stops = (np.concatenate(ends) for ends in zip(*(scope.intervals() for scope in scopes), strict=True))
+        order = np.argsort(starts, kind="stable")
+        return cls.of_intervals(starts[order], stops[order])
+
+    @classmethod
+    def of_intervals(cls, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Scope:
+        """Ascending intervals [start, stop), which may touch or overlap their neighbours, as runs."""
         stops = np.maximum.accumulate(stops)
         first = np.concatenate([[True], starts[1:] > stops[:-1]])
         last = np.concatenate([first[1:], [True]])
@@ -65,7 +85,7 @@ class Scope:
     def whole_days(self) -> Scope:
         """All of every day that it touches."""
         starts, stops = self.intervals()
-        return Scope._of_intervals(starts // DAY_S * DAY_S, -(-stops // DAY_S) * DAY_S)
+        return Scope.of_intervals(starts // DAY_S * DAY_S, -(-stops // DAY_S) * DAY_S)
 
     @property
     def passes_midnight(self) -> bool:
@@ -172,6 +192,22 @@ class Profile:
             (_date(first + int(begin)), _date(first + int(end)), int(peaks[begin]))
             for begin, end in zip(head, tail, strict=True)
             if peaks[begin]
+        ]
+
+    def at_level(self, level: int) -> list[tuple[Scope, int]]:
+        """Where just this amount was spent, as one scope; nothing where that is nowhere."""
+        starts, stops = self.times[:-1], self.times[1:]
+        there = self.levels[1 : starts.size + 1] == level
+        return [(Scope.of_intervals(starts[there], stops[there]), level)] if there.any() else []
+
+    def below(self, amount: int) -> list[tuple[Scope, int]]:
+        """Where less than the amount was spent, and how much less: scopes that share no moment, at all times."""
+        starts = np.concatenate([[_FIRST_S], self.times])
+        stops = np.concatenate([self.times, [_LAST_S]])
+        levels = self.levels[: starts.size]
+        return [
+            (Scope.of_intervals(starts[levels == level], stops[levels == level]), amount - int(level))
+            for level in np.unique(levels[levels < amount])
         ]
 
     def _peaks(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,8 +14,9 @@ from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import Guarantee, delta_caveat
-from privroute.study.mechanisms import check_public_options, noise_is_on_flows
-from privroute.study.schema import LARGEST_SHARE
+from privroute.study.mechanisms import check_public_options, measures_days, noise_is_on_flows
+from privroute.study.period_shares import period_shares
+from privroute.study.schema import DAYS_SHARE, LARGEST_SHARE
 from privroute.study.study import check_expected
 
 if TYPE_CHECKING:
@@ -63,7 +64,15 @@ _STUDY = {
     "guarantee": dict | None,
     "mechanism": dict,
 }
-_LATER = {"total": dict | None, "quality_share": int | float, "expect_trips": int}  # certificates of 0.1.0 lack them
+# certificates of 0.1.0 lack them
+_LATER = {
+    "total": dict | None,
+    "quality_share": int | float,
+    "expect_trips": int,
+    "period_weights": dict,
+    "rerouted": dict,
+}
+_REROUTED = {"learned_on": dict, "other_network": bool, "closed": list, "capacity_per_hour": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,7 @@ class Certificate:
     rho : the zero-concentrated bound from which the guarantee comes; None where there is none
     adjacency : when two data sets are neighbours, in words
     sensitivity, noise_scale : ℓ2 sensitivity of what the mechanism perturbed, and the Gaussian's scale; of rho they
-        take what `measured_share` leaves
+        take what `measured_share` leaves. Where periods divide rho, the noise of each is larger (`period_shares`)
     data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp protects
     budget : the ledger entry (see BUDGET), or "not tracked"
     versions : of the packages that made it
@@ -140,8 +149,15 @@ class Certificate:
 
     @property
     def period_min(self) -> float:
-        """T, minutes."""
+        """T, minutes, of the only period."""
         return self.calendar.period.minutes
+
+    @property
+    def period_shares(self) -> tuple[float, ...]:
+        """Of rho, for each slot of the calendar; the noise of a slot with the share s is noise_scale / √s."""
+        bounds = self.study["bounds"]
+        kept = None if bounds is None else Contribution(self.unit, **bounds)  # type: ignore[arg-type]  # checked
+        return period_shares(self.calendar, kept, self.study.get("period_weights", {}))
 
     @property
     def expansion(self) -> float:
@@ -167,9 +183,10 @@ class Certificate:
 
     @property
     def measured_share(self) -> float:
-        """The part of rho that was set apart for measuring the quality and the total."""
+        """The part of rho that was set apart for measuring the quality, the total and the days."""
         total = self.total or {}
-        return float(self.study.get("quality_share", 0.0)) + float(total.get("share", 0.0))
+        days = DAYS_SHARE if measures_days(self.mechanism, self.options) else 0.0
+        return float(self.study.get("quality_share", 0.0)) + float(total.get("share", 0.0)) + days
 
     @property
     def guaranteed(self) -> bool:
@@ -263,11 +280,16 @@ def _check_parts(study: dict[str, Any]) -> None:
     """Refuse bounds, sizes, mechanisms and options that no study has."""
     bounds, network, mechanism = study["bounds"], study["network"], study["mechanism"]
     if bounds is not None:
-        if set(bounds) != {"max_requests", "max_per_pair", "pre_bounded"}:
+        if set(bounds) - {"each_period"} != {"max_requests", "max_per_pair", "pre_bounded"}:
             raise ReleaseError("its bounds are not complete")
-        Contribution(study["unit"], **bounds)
+        kept = Contribution(study["unit"], **bounds)
+        calendar = Calendar.from_dict(study["calendar"])
+        period_shares(calendar, kept, study.get("period_weights", {}))
         if study["unit"] == "user-day":
-            check_period_of_day(Calendar.from_dict(study["calendar"]).period.minutes)
+            for period in calendar.periods:
+                check_period_of_day(period.minutes)
+    elif "period_weights" in study:
+        raise ReleaseError("its periods share no budget")
     sizes = [study["pairs"], network.get("nodes"), network.get("links")]
     if set(network) != {"source", "nodes", "links"} or not all(type(size) is int and size >= 0 for size in sizes):
         raise ReleaseError("its network and pairs are not sizes")
@@ -277,8 +299,19 @@ def _check_parts(study: dict[str, Any]) -> None:
         raise ReleaseError("its mechanism is not a name with options")
     check_public_options(mechanism["name"], mechanism["options"])
     _check_total(study)
+    _check_rerouted(study.get("rerouted"))
     if not 0 <= study.get("quality_share", 0.0) <= LARGEST_SHARE:
         raise ReleaseError("its share for quality is not one")
+
+
+def _check_rerouted(changed: dict[str, Any] | None) -> None:
+    """Refuse changes of roads that `reroute` does not write."""
+    if changed is not None and (
+        set(changed) != set(_REROUTED)
+        or any(type(changed[name]) is not kind for name, kind in _REROUTED.items())
+        or set(changed["learned_on"]) != {"source", "nodes", "links", "pairs"}
+    ):
+        raise ReleaseError("it does not say what was changed when its policy was computed again")
 
 
 def _check_total(study: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
 from privroute.study.mechanisms import noise_is_on_flows
 
-__all__ = ["Explanation", "budget_in_words", "explain", "odds_factor", "total_in_words"]
+__all__ = ["Explanation", "budget_in_words", "explain", "odds_factor", "periods_in_words", "total_in_words"]
 
 _LARGEST_EXPONENT = 700.0
 _MANY = 10
@@ -238,6 +238,22 @@ def budget_in_words(certificate: Certificate) -> str:
     )
 
 
+def periods_in_words(certificate: Certificate) -> str:
+    """How many policies a release of several periods has, and what they cost together."""
+    slots, shares = certificate.calendar.slots, certificate.period_shares
+    start = f"{len(slots):,} policies, one for each period and kind of day, under one guarantee: "
+    if min(shares) == 1.0:
+        why = (
+            "a trip is in one of them"
+            if certificate.unit == "request"
+            else f"the limits hold for all trips of one {certificate.unit} together, in whatever period they are"
+        )
+        return f"{start}{why}, so all of them cost what one costs."
+    largest, smallest = (f"{100 * share:.3g} %" for share in (max(shares), min(shares)))
+    parts = f"{largest} each" if max(shares) == min(shares) else f"{smallest} to {largest}, by public weights"
+    return f"{start}they divide the privacy budget, because the limits hold in each period ({parts})."
+
+
 def total_in_words(certificate: Certificate) -> str | None:
     """Whose trips the released demand is; None where all requests are counted."""
     total = certificate.total
@@ -272,11 +288,16 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     }[certificate.data]
     fleet = f"; one trip represents {certificate.expansion:g} vehicles" if certificate.expansion != 1 else ""
     sentences = [f"{data}: {certificate.calendar}{fleet}."]
+    if certificate.calendar.has_slots:
+        sentences.append(periods_in_words(certificate))
+    if "rerouted" in certificate.study:
+        sentences.append(_rerouted(certificate))
     if certificate.max_requests is not None:
         each = "person" if certificate.unit == "user" else "person and day"
         sentences.append(
             f"Limits for each {each}: at most {certificate.max_requests:,} trips are counted, at most "
-            f"{certificate.max_per_pair:,} of them for one origin and destination."
+            f"{certificate.max_per_pair:,} of them for one origin and destination"
+            + (", in each period." if certificate.study["bounds"].get("each_period") else ".")
         )
     total = total_in_words(certificate)
     if total is not None:
@@ -312,6 +333,21 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def _rerouted(certificate: Certificate) -> str:
+    changed = certificate.study["rerouted"]
+    before = changed["learned_on"]
+    what = [
+        *(["another network"] if changed["other_network"] else []),
+        *([f"{len(changed['closed']):,} links closed"] if changed["closed"] else []),
+        *([f"{len(changed['capacity_per_hour']):,} capacities changed"] if changed["capacity_per_hour"] else []),
+    ]
+    return (
+        f"The policy was computed again for changed roads ({', '.join(what)}) from the demand that was released for "
+        f"{before['nodes']:,} nodes, {before['links']:,} links and {before['pairs']:,} pairs: no trip was read and no "
+        "budget was spent."
+    )
+
+
 def _apart(certificate: Certificate) -> str:
     share = certificate.measured_share
     return (
@@ -325,6 +361,8 @@ def _apart(certificate: Certificate) -> str:
 def _days_in_words(certificate: Certificate, scale: float) -> str:
     """How the noisy days of a daily release were put together."""
     window = min(int(certificate.options.get("window") or certificate.days), int(certificate.days))
+    if certificate.calendar.has_slots:
+        return "Each day of each period has independent noise."
     if certificate.options.get("half_life_days") is not None or certificate.options.get("next_weekday"):
         return f"Each of the last {window:,} days has independent noise; the weight of a day depends only on its date."
     return (

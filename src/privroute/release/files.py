@@ -1,7 +1,8 @@
 """Writing the release folder: release.json, nodes.parquet, links.parquet, the policy and perhaps demand.parquet.
 
 A policy by origin is policy.arrow, and routes.parquet too where it has at most MOST_WRITTEN_ROUTES routes. A policy of
-paths is routes.parquet.
+paths is routes.parquet. Of a release of several periods or kinds of days each has these files under names of its own,
+such as demand_workday_0700-0800.parquet.
 
 Tables have GMNS column names, so that pandas, Polars and DuckDB open them as they are. A folder is written beside its
 place and renamed, so that it is whole or not there.
@@ -34,6 +35,7 @@ from privroute.release.folder import (
     ZONES,
     flush,
     folder_beside,
+    name_in_slot,
     only_a_release,
     put_in_place,
 )
@@ -46,27 +48,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.network.demand import Demand
+    from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
-    from privroute.release.certificate import Certificate
-    from privroute.release.quality import Quality
+    from privroute.release.release import Release
 
-__all__ = ["FORMAT", "MOST_WRITTEN_ROUTES", "write_release"]
+__all__ = ["DAY_FORMAT", "FORMAT", "MOST_WRITTEN_ROUTES", "write_release"]
 
 FORMAT = 2
+DAY_FORMAT = 3
+"""Of a release with several periods or kinds of days, which has a policy and perhaps a demand for each."""
+_MIN_PER_H = 60.0
 MOST_WRITTEN_ROUTES = 100_000
 """A policy by origin with more routes has no routes.parquet; `privroute export --format routes` writes one."""
 
 
-def write_release(
-    folder: str | os.PathLike[str],
-    policy: RoutingPolicy,
-    certificate: Certificate,
-    demand: Demand | None,
-    noisy_counts: NDArray[np.int64] | None,
-    *,
-    overwrite: bool = False,
-    quality: Quality | None = None,
-) -> None:
+def write_release(folder: str | os.PathLike[str], release: Release, *, overwrite: bool = False) -> None:
     """Write a release folder beside its place, then rename it there."""
     target = Path(folder)
     try:
@@ -76,13 +72,13 @@ def write_release(
     except OSError as problem:
         raise ReleaseError(f"{target} cannot be written ({problem.strerror}); check the folder") from None
     try:
-        _write_tables(beside, policy, demand, noisy_counts)
+        described = _write_all(beside, release)
         tables = sorted(path.name for path in beside.iterdir())
         manifest = {
-            "format": FORMAT,
-            "certificate": certificate.as_dict(),
-            "quality": None if quality is None else quality.as_dict(),
-            "network": {"crs": policy.network.crs},
+            "format": DAY_FORMAT if release.parts else FORMAT,
+            "certificate": release.certificate.as_dict(),
+            **described,
+            "network": {"crs": release.network.crs},
             "sha256": {name: _digest(beside / name) for name in tables},
         }
         text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -96,6 +92,32 @@ def write_release(
         shutil.rmtree(beside, ignore_errors=True)
 
 
+def _write_all(place: Path, release: Release) -> dict[str, Any]:
+    """Write the tables; returns what the manifest says of them: the quality, or the periods with theirs."""
+    _write_network(place, release.network)
+    if not release.parts:
+        _write_part(place, release.policy, release.demand, release.noisy_counts)
+        described: dict[str, Any] = {"quality": None if release.quality is None else release.quality.as_dict()}
+        return described | _variation(release.day_variation)
+    few = sum(part.policy.summary().paths for part in release.parts) <= MOST_WRITTEN_ROUTES
+    periods = []
+    for slot, part in zip(release.slots, release.parts, strict=True):
+        _write_part(place, part.policy, part.demand, part.noisy_counts, slot.key, with_routes=few)
+        periods.append(
+            {
+                **slot.as_dict,
+                "vehicles_per_hour": None if part.demand is None else part.demand.total_per_min * _MIN_PER_H,
+                "quality": None if part.quality is None else part.quality.as_dict(),
+                **_variation(part.day_variation),
+            }
+        )
+    return {"periods": periods}
+
+
+def _variation(value: float | None) -> dict[str, float]:
+    return {} if value is None else {"day_variation": value}
+
+
 def _check_place(target: Path, *, overwrite: bool) -> None:
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise ReleaseError(f"{target} is not a folder; choose another place")
@@ -107,10 +129,7 @@ def _check_place(target: Path, *, overwrite: bool) -> None:
         raise ReleaseError(f"{target} contains other files than a release and is not replaced; choose another folder")
 
 
-def _write_tables(
-    place: Path, policy: RoutingPolicy, demand: Demand | None, noisy_counts: NDArray[np.int64] | None
-) -> None:
-    network, pairs = policy.network, policy.pairs
+def _write_network(place: Path, network: Network) -> None:
     labels = pa.array([str(label) for label in network.node_labels])
     points = network.coordinates
     zone = np.zeros(network.nodes, dtype=bool)
@@ -141,13 +160,34 @@ def _write_tables(
         _table(place / STREETS, **street_table(network.streets))
     if has_zone_table(network):
         _table(place / ZONES, **zone_table(network))
+
+
+def _write_part(
+    place: Path,
+    policy: RoutingPolicy,
+    demand: Demand | None,
+    noisy_counts: NDArray[np.int64] | None,
+    key: str | None = None,
+    *,
+    with_routes: bool = True,
+) -> None:
+    """Write a policy, and a demand where there is one.
+
+    key : of the period and kind of day, where there are several
+    with_routes : False where those of all periods together are too many
+    """
+    pairs = policy.pairs
+    labels = pa.array([str(label) for label in policy.network.node_labels])
+    policy_file, routes_file, demand_file = (
+        place / (name if key is None else name_in_slot(name, key)) for name in (POLICY, ROUTES, DEMAND)
+    )
     if policy.is_by_origin:
-        write_policy(place / POLICY, policy)
-    if not policy.is_by_origin or policy.summary().paths <= MOST_WRITTEN_ROUTES:
+        write_policy(policy_file, policy)
+    if not policy.is_by_origin or (with_routes and policy.summary().paths <= MOST_WRITTEN_ROUTES):
         written = policy.as_paths()
         pair_of_path = np.repeat(np.arange(len(pairs)), np.diff(written.pair_start))
         _table(
-            place / ROUTES,
+            routes_file,
             origin=labels.take(pa.array(pairs.origin[pair_of_path])),
             destination=labels.take(pa.array(pairs.destination[pair_of_path])),
             route=np.arange(written.probability.size) - written.pair_start[:-1][pair_of_path],
@@ -157,7 +197,7 @@ def _write_tables(
     if demand is not None:
         counts = pa.nulls(len(pairs), pa.int64()) if noisy_counts is None else pa.array(noisy_counts, pa.int64())
         _table(
-            place / DEMAND,
+            demand_file,
             origin=labels.take(pa.array(pairs.origin)),
             destination=labels.take(pa.array(pairs.destination)),
             noisy_count=counts,

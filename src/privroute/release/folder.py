@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -26,6 +27,9 @@ __all__ = [
     "ZONES",
     "flush",
     "folder_beside",
+    "is_of_slot",
+    "is_ours",
+    "name_in_slot",
     "only_a_release",
     "put_in_place",
 ]
@@ -38,13 +42,31 @@ FIXED_COST = "fixed_cost_min"
 STREETS, ZONES = "streets.parquet", "zones.parquet"
 SIGNATURE = "signature.json"
 FILES = frozenset({MANIFEST, NODES, LINKS, POLICY, ROUTES, DEMAND, STREETS, ZONES, SIGNATURE})
+_OF_SLOTS = re.compile(r"(policy|routes|demand)_([a-z][a-z0-9-]*_)?[0-9]{4,6}-[0-9]{4,6}\.(arrow|parquet)")
+
+
+def name_in_slot(name: str, key: str) -> str:
+    """The name of a file of one period and kind of day: demand_workday_0700-0800.parquet."""
+    stem, _, ending = name.partition(".")
+    return f"{stem}_{key}.{ending}"
+
+
+def is_of_slot(name: str) -> bool:
+    """Whether it is a name that `name_in_slot` gives."""
+    return _OF_SLOTS.fullmatch(name) is not None
+
+
+def is_ours(name: str) -> bool:
+    """Whether a release may have a file of this name."""
+    return name in FILES or is_of_slot(name)
 
 
 def only_a_release(folder: Path) -> bool:
     """Whether the folder has a manifest and nothing but files that a release has."""
     found = list(folder.iterdir())
     names = {path.name for path in found}
-    return MANIFEST in names and names <= FILES and all(path.is_file() or path.is_symlink() for path in found)
+    ours = MANIFEST in names and all(map(is_ours, names))
+    return ours and all(path.is_file() or path.is_symlink() for path in found)
 
 
 def flush(path: Path) -> None:
@@ -80,8 +102,9 @@ def put_in_place(beside: Path, target: Path) -> None:
         _move_back(aside, target)
         raise
     with suppress(OSError):  # the new release is in its place; only the old one's own files are removed
-        for name in FILES:
-            (aside / name).unlink(missing_ok=True)
+        for path in aside.iterdir():
+            if is_ours(path.name):
+                path.unlink(missing_ok=True)
         aside.rmdir()
 
 

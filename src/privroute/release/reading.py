@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +30,22 @@ from privroute.network.text_files import map_bytes, read_bytes
 from privroute.policy.routing_policy import RoutingPolicy
 from privroute.release.arrow_arrays import as_numpy, valid, whole
 from privroute.release.certificate import Certificate
-from privroute.release.files import FORMAT
-from privroute.release.folder import DEMAND, FIXED_COST, LINKS, MANIFEST, NODES, POLICY, ROUTES, STREETS, ZONES
+from privroute.release.files import DAY_FORMAT, FORMAT
+from privroute.release.folder import (
+    DEMAND,
+    FIXED_COST,
+    LINKS,
+    MANIFEST,
+    NODES,
+    POLICY,
+    ROUTES,
+    STREETS,
+    ZONES,
+    is_of_slot,
+    name_in_slot,
+)
 from privroute.release.map_tables import STREET_COLUMNS, ZONE_COLUMNS, with_map
+from privroute.release.part import Part
 from privroute.release.policy_file import read_policy
 from privroute.release.quality import Quality
 from privroute.release.signing import check_signature
@@ -42,7 +58,7 @@ if TYPE_CHECKING:
 
     from privroute.network.latency import Latency
 
-__all__ = ["read_release"]
+__all__ = ["PartReader", "read_certificate", "read_release"]
 
 _LARGEST_MANIFEST = 2**24
 _LARGEST_TABLE = 2_000_000_000
@@ -103,24 +119,95 @@ _LAYOUTS = {
 
 def read_release(
     folder: str | os.PathLike[str], *, trusted: str | os.PathLike[str] | None = None
-) -> tuple[RoutingPolicy, Certificate, Demand | None, NDArray[np.int64] | None, Quality | None]:
-    """Policy, certificate, demand, noisy counts and quality of a release folder; trusted : as in load_release."""
+) -> tuple[Certificate, PartReader]:
+    """Certificate of a release folder, and its policies and demands, the first of which is read.
+
+    trusted : as in load_release
+    """
     place = Path(folder)
     manifest = _manifest(place, trusted)
-    digests = manifest["sha256"]
-    try:
+    with _refused(place):
         certificate = Certificate.from_dict(manifest["certificate"])
-        quality = _quality(manifest.get("quality"), certificate)
-        nodes, links = (_read_table(place, name, digests[name]) for name in (NODES, LINKS))
+        parts = PartReader(place, manifest, certificate)
+        parts[parts.busiest]
+    return certificate, parts
+
+
+def read_certificate(folder: str | os.PathLike[str]) -> Certificate:
+    """The certificate alone; the tables of the folder are not looked at."""
+    place = Path(folder)
+    manifest = _manifest(place, None)
+    with _refused(place):
+        return Certificate.from_dict(manifest["certificate"])
+
+
+class PartReader(Sequence[Part]):
+    """The policies and demands of a release folder, each read and checked when it is first asked for.
+
+    digests : of all files, by name
+    slots : which periods of which kinds of days they are for; empty for a release of one period
+    busiest : position of the one with the most traffic, the first where no demand is released
+    """
+
+    def __init__(self, place: Path, manifest: dict[str, Any], certificate: Certificate) -> None:
+        self._place, self._certificate = place, certificate
+        self.digests: dict[str, str] = manifest["sha256"]
+        day = manifest["format"] == DAY_FORMAT
+        if day != certificate.calendar.has_slots:
+            raise ReleaseError("the certificate has other periods than the files")
+        self.slots = certificate.calendar.slots if day else ()
+        listed = manifest["periods"] if day else [{name: manifest.get(name) for name in ("quality", "day_variation")}]
+        self._quality = [_quality(each.get("quality"), certificate) for each in listed]
+        self._variation = [_rate(each.get("day_variation")) for each in listed]
+        self.vehicles_per_hour: list[float | None] = [_rate(each.get("vehicles_per_hour")) for each in listed]
+        if day and [_slot_named(each) for each in listed] != [_slot_named(slot.as_dict) for slot in self.slots]:
+            raise ReleaseError("the certificate has other periods than the manifest")
+        known = [-1.0 if rate is None else rate for rate in self.vehicles_per_hour]
+        self.busiest = known.index(max(known))
+        self._read: dict[int, Part] = {}
+        nodes, links = (_read_table(place, name, self.digests[name]) for name in (NODES, LINKS))
         streets, zones = (
-            _read_table(place, name, digests[name]) if name in digests else None for name in (STREETS, ZONES)
+            _read_table(place, name, self.digests[name]) if name in self.digests else None for name in (STREETS, ZONES)
         )
-        network = with_map(_network(nodes, links, manifest["network"]), streets, zones)
-        policy = _read_policy(place, digests, network)
-        _check_sizes(certificate, policy)
+        self._network = with_map(_network(nodes, links, manifest["network"]), streets, zones)
+
+    def __len__(self) -> int:
+        return len(self._quality)
+
+    @overload
+    def __getitem__(self, position: int) -> Part: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[Part]: ...
+    def __getitem__(self, position: int | slice) -> Part | list[Part]:
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        at = range(len(self))[position]
+        if at not in self._read:
+            with _refused(self._place):
+                self._read[at] = self._part(at)
+        return self._read[at]
+
+    def _part(self, at: int) -> Part:
+        names = (POLICY, ROUTES, DEMAND)
+        own = names if not self.slots else [name_in_slot(name, self.slots[at].key) for name in names]
+        policy = _read_policy(self._place, self.digests, self._network, own[0], own[1])
+        if self._read:  # the same pairs for all, so that what is known of them is computed once
+            first = next(iter(self._read.values())).policy
+            if policy.pairs != first.pairs:
+                raise ReleaseError("the periods have different pairs")
+        _check_sizes(self._certificate, policy)
         demand = counts = None
-        if DEMAND in digests:
-            demand, counts = _demand(_read_table(place, DEMAND, digests[DEMAND]), policy, certificate)
+        if own[2] in self.digests:
+            table = _read_table(self._place, own[2], self.digests[own[2]], DEMAND)
+            demand, counts = _demand(table, policy, self._certificate)
+        return Part(policy, demand, counts, self._quality[at], self._variation[at])
+
+
+@contextmanager
+def _refused(place: Path) -> Iterator[None]:
+    """Whatever does not fit ends in a ReleaseError."""
+    try:
+        yield
     except (
         PrivrouteError,
         pa.ArrowException,
@@ -132,8 +219,19 @@ def read_release(
         TypeError,
         ValueError,
     ) as problem:
+        if isinstance(problem, ReleaseError) and str(problem).startswith(f"{place} is not a release"):
+            raise
         raise ReleaseError(f"{place} is not a release that can be read: {problem}") from None
-    return policy, certificate, demand, counts, quality
+
+
+def _rate(value: object) -> float | None:
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf):
+        return None if value is None else float(value)
+    raise ReleaseError("vehicles_per_hour or day_variation is not a number of at least 0")
+
+
+def _slot_named(values: dict[str, Any]) -> tuple[Any, Any]:
+    return values["day_type"], values["period"]
 
 
 def _manifest(place: Path, trusted: str | os.PathLike[str] | None) -> dict[str, Any]:
@@ -149,17 +247,19 @@ def _manifest(place: Path, trusted: str | os.PathLike[str] | None) -> dict[str, 
     except (ValueError, RecursionError):
         raise ReleaseError(f"{path} is damaged: it is not JSON") from None
     number = found.get("format") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or type(number) is not int or number != FORMAT:
+    if not isinstance(found, dict) or type(number) is not int or number not in (FORMAT, DAY_FORMAT):
         raise ReleaseError(f"{path} is not of a format that this privroute reads: {_why_not(number)}")
-    parts = {"certificate": dict, "network": dict, "sha256": dict}
+    parts: dict[str, type] = {"certificate": dict, "network": dict, "sha256": dict}
+    if number == DAY_FORMAT:
+        parts["periods"] = list
     for name, kind in parts.items():
         if not isinstance(found.get(name), kind):
             raise ReleaseError(f"{path} is damaged: {name} is missing")
     if set(found["network"]) != {"crs"}:
         raise ReleaseError(f"{path} is damaged: network has other entries than crs")
-    needed = {NODES, LINKS}
-    listed = set(found["sha256"])
-    if not needed <= listed <= needed | {POLICY, ROUTES, DEMAND, STREETS, ZONES} or not listed & {POLICY, ROUTES}:
+    needed, listed = {NODES, LINKS}, set(found["sha256"])
+    own = {POLICY, ROUTES, DEMAND} if number == FORMAT else {name for name in listed if is_of_slot(name)}
+    if not needed <= listed <= needed | own | {STREETS, ZONES} or not listed & own - {DEMAND}:
         raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
     return found
 
@@ -184,22 +284,24 @@ def _check_sizes(certificate: Certificate, policy: RoutingPolicy) -> None:
 def _why_not(number: object) -> str:
     if number == 1 and type(number) is int:
         return "format 1 was never published; make the release again"
-    if type(number) is int and number > FORMAT:
-        return f"a newer privroute wrote it; this one reads format {FORMAT}"
+    if type(number) is int and number > DAY_FORMAT:
+        return f"a newer privroute wrote it; this one reads formats {FORMAT} and {DAY_FORMAT}"
     return "its format is missing"
 
 
-def _read_policy(place: Path, digests: dict[str, Any], network: Network) -> RoutingPolicy:
+def _read_policy(place: Path, digests: dict[str, Any], network: Network, file: str, routes_file: str) -> RoutingPolicy:
     """The policy by origin, or as paths where there is no other; both are the same where there are both."""
-    written = _policy(_read_table(place, ROUTES, digests[ROUTES]), network) if ROUTES in digests else None
-    if POLICY not in digests:
-        assert written is not None  # noqa: S101 - the manifest lists one of them
+    routes = _read_table(place, routes_file, digests[routes_file], ROUTES) if routes_file in digests else None
+    written = None if routes is None else _policy(routes, network)
+    if file not in digests:
+        if written is None:
+            raise ReleaseError(f"there is neither {file} nor {routes_file}")
         return written
-    data = map_bytes(place / POLICY, largest=_LARGEST_POLICY)
-    _check_digest(POLICY, data, digests[POLICY])
+    data = map_bytes(place / file, largest=_LARGEST_POLICY)
+    _check_digest(file, data, digests[file])
     policy = read_policy(pa.py_buffer(data), network)
     if written is not None and policy.as_paths() != written:
-        raise ReleaseError(f"{ROUTES} has other routes than {POLICY}")
+        raise ReleaseError(f"{routes_file} has other routes than {file}")
     return policy
 
 
@@ -208,11 +310,14 @@ def _check_digest(name: str, data: bytes | mmap.mmap, digest: object) -> None:
         raise ReleaseError(f"{name} is not the file that was released; copy the whole folder again")
 
 
-def _read_table(place: Path, name: str, digest: object) -> pa.Table:
-    """The table of a file that is read once: the bytes whose checksum is right are those that are parsed."""
+def _read_table(place: Path, name: str, digest: object, kind: str | None = None) -> pa.Table:
+    """The table of a file that is read once: the bytes whose checksum is right are those that are parsed.
+
+    kind : which of the tables it is, where its name says also for which period
+    """
     data = read_bytes(place / name, largest=_LARGEST_TABLE)
     _check_digest(name, data, digest)
-    layout = _LAYOUTS[name]
+    layout = _LAYOUTS[kind or name]
     _check_layout(name, pq.ParquetFile(pa.BufferReader(data)), layout)
     # labels stay dictionaries: a long one that stands in every row is one text in memory
     labels = [column for column, kind in layout.columns.items() if kind == _TEXT]

@@ -32,12 +32,12 @@ class Signal:
     @classmethod
     def of(cls, release: Release) -> Signal | None:
         """From the noisy counts of a release; None where it has none."""
-        counts, certificate = release.noisy_counts, release.certificate
-        if counts is None or certificate.noise_scale is None or not counts.size:
+        counts, certificate, scale = release.noisy_counts, release.certificate, release.noise_scale
+        if counts is None or scale is None or not counts.size:
             return None
-        scale = certificate.noise_scale
         if certificate.mechanism == "daily":
-            scale *= math.sqrt(min(int(certificate.options.get("window") or certificate.days), certificate.days))
+            days = release.slot.calendar.days
+            scale *= math.sqrt(min(int(certificate.options.get("window") or days), days))
         values = counts.astype(np.float64)
         squared = float(np.mean(values * values)) - scale * scale
         own = math.sqrt(max(squared, 0.0))

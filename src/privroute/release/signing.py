@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from privroute.errors import InputError, MissingExtraError, PrivrouteError, ReleaseError
 from privroute.network.text_files import read_bytes, write_whole
-from privroute.release.folder import FILES, MANIFEST, SIGNATURE, flush
+from privroute.release.folder import MANIFEST, SIGNATURE, flush, is_ours
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -113,7 +113,7 @@ def fingerprint(public: bytes) -> str:
 def _listed(manifest: bytes) -> set[str]:
     """Names that a signed folder may have: what the manifest lists, itself and the signature."""
     try:
-        names = set(json.loads(manifest)["sha256"]) & FILES
+        names = {name for name in json.loads(manifest)["sha256"] if is_ours(name)}
     except (ValueError, LookupError, TypeError, RecursionError):
         names = set()
     return names | {MANIFEST, SIGNATURE}

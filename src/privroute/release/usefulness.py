@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privroute.release.explanation import total_in_words
-from privroute.release.quality import NOT_MEASURED
+from privroute.release.quality import NOT_MEASURED, VERDICTS
 from privroute.release.signal import Signal
 
 if TYPE_CHECKING:
     from privroute.release.release import Release
 
-__all__ = ["useful_in_words"]
+__all__ = ["is_thin", "period_values", "useful_in_words"]
+
+_MIN_PER_H = 60.0
+
+
+def is_thin(release: Release) -> bool:
+    """Whether the chosen period was measured, and not found better than what needs no data."""
+    return release.quality is not None and release.quality.verdict != "better"
+
+
+def period_values(release: Release) -> dict[str, Any]:
+    """Plain values of the chosen period: what it is, its traffic, and what was measured."""
+    quality, demand = release.quality, release.demand
+    return {
+        **release.slot.as_dict,
+        "days": release.slot.calendar.days,
+        "vehicles_per_hour": None if demand is None else demand.total_per_min * _MIN_PER_H,
+        "verdict": "not measured" if quality is None else VERDICTS[quality.verdict],
+        "thin": is_thin(release),
+        "quality": None if quality is None else quality.as_dict(),
+    }
 
 
 def useful_in_words(release: Release) -> list[str]:
@@ -20,4 +40,10 @@ def useful_in_words(release: Release) -> list[str]:
     sentences = [NOT_MEASURED] if release.quality is None else list(release.quality.sentences)
     if signal is not None:
         sentences.append(signal.words)
+    if release.day_variation is not None:
+        source = "a public figure" if release.certificate.options.get("day_variation") is not None else "with noise"
+        sentences.append(
+            f"Objective: the mean over all days, whose totals vary by {100 * release.day_variation:.3g} % ({source}). "
+            "Routes avoid links that heavy days overload; on calm days they may be longer than those of the mean day."
+        )
     return sentences if total is None else [*sentences, total]

@@ -18,7 +18,7 @@ from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.caching import JSON, Plain
 from privroute.serve.driving import drive_question
 from privroute.serve.guard import Guard
-from privroute.serve.service import FRESH, GEOJSON, Service
+from privroute.serve.service import FRESH, GEOJSON, NOW, Service
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
@@ -36,6 +36,7 @@ _ABOUT = """Routes of a routing policy that was learned from private trips and r
 Durations are seconds and distances metres, as routing engines have them. Answers carry an `ETag`; with
 `release=` (the value of `release` in every answer) they may be kept for ever, since a release never changes."""
 
+_Departure = Annotated[str | None, Query(description=schemas.DEPARTURE["description"])]
 _Pinned = Annotated[str | None, Query(description=schemas.RELEASE["description"])]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": schemas.Problem, "description": "The Host header is not one of this server's."},
@@ -94,26 +95,29 @@ def _add_api(app: FastAPI, service: Service) -> None:
         "/v1/routes",
         response_model=schemas.Answer,
         tags=["routes"],
-        openapi_extra={"parameters": [*schemas.ENDS, schemas.LIMIT, schemas.RELEASE]},
+        openapi_extra={"parameters": [*schemas.ENDS, schemas.DEPARTURE, schemas.LIMIT, schemas.RELEASE]},
     )
     async def routes(request: Request) -> Response:
         """Routes of a pair with probabilities, durations and distances, the most probable first."""
         query = request.query_params
-        pinned = service.pinned(query.get("release"))
+        departure = query.get("departure")
+        pinned = service.pinned(query.get("release")) and departure != NOW
+        asked = service if departure is None else service.at(departure)
         limit = _whole("limit", query.get("limit"), 1, schemas.LARGEST_LIMIT)
-        found = service.routes(*_ends(query), MOST_SHOWN_ROUTES if limit is None else limit)
-        return service.tagged.answer(request, found, pinned=pinned)
+        found = asked.routes(*_ends(query), MOST_SHOWN_ROUTES if limit is None else limit)
+        return asked.tagged.answer(request, found, pinned=pinned)
 
     @app.get(
         "/v1/sample",
         response_model=schemas.Answer,
         tags=["routes"],
-        openapi_extra={"parameters": [*schemas.ENDS, schemas.SEED]},
+        openapi_extra={"parameters": [*schemas.ENDS, schemas.DEPARTURE, schemas.SEED]},
     )
     async def sample(request: Request) -> Response:
         """One route, sampled with the probabilities of the policy, for a single vehicle."""
         query = request.query_params
-        return _fresh(service.sample(*_ends(query), _whole("seed", query.get("seed"), 0, schemas.LARGEST_SEED)))
+        asked = service.at(query.get("departure"))
+        return _fresh(asked.sample(*_ends(query), _whole("seed", query.get("seed"), 0, schemas.LARGEST_SEED)))
 
     @app.get(
         "/v1/route",
@@ -124,7 +128,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
     def route(request: Request) -> Response:
         """A route between two places (labels of zones, or longitude,latitude): one sampled route, for a vehicle."""
         query = request.query_params
-        return _fresh(service.drive(drive_question(*_ends(query), query)))
+        return _fresh(service.at(query.get("departure")).drive(drive_question(*_ends(query), query)))
 
     @app.post(
         "/v1/batch",
@@ -147,10 +151,16 @@ def _add_api(app: FastAPI, service: Service) -> None:
         return service.batch_in_turn(await _body(request))
 
     @app.get("/v1/network", response_model=schemas.FeatureCollection, tags=["release"])
-    def network(request: Request, release: _Pinned = None) -> Response:
+    def network(request: Request, release: _Pinned = None, departure: _Departure = None) -> Response:
         """The network as GeoJSON: links with their expected flows as lines, zones as points."""
+        pinned, asked = service.pinned(release) and departure != NOW, service.at(departure)
+        return asked.tagged.document(request, asked.network(), pinned=pinned)
+
+    @app.get("/v1/periods", response_model=schemas.Periods, tags=["release"])
+    def periods(request: Request, release: _Pinned = None) -> Response:
+        """The periods of the day and kinds of days that have a policy, with their traffic and measured usefulness."""
         pinned = service.pinned(release)
-        return service.tagged.document(request, service.network(), pinned=pinned)
+        return service.tagged.document(request, service.periods(), pinned=pinned)
 
     @app.get("/v1/certificate", response_model=schemas.CertificateAnswer, tags=["release"])
     def certificate(request: Request, release: _Pinned = None) -> Response:
@@ -175,23 +185,24 @@ def _add_advice(app: FastAPI, service: Service) -> None:
         "/v1/link",
         response_model=schemas.LinkAnswer,
         tags=["release"],
-        openapi_extra={"parameters": [schemas.LINK, schemas.PAIR_LIMIT, schemas.RELEASE]},
+        openapi_extra={"parameters": [schemas.LINK, schemas.PAIR_LIMIT, schemas.DEPARTURE, schemas.RELEASE]},
     )
     def link(request: Request) -> Response:
         """Select link: the pairs that use a link, with probability and traffic, the largest first."""
         query = request.query_params
-        pinned = service.pinned(query.get("release"))
+        departure = query.get("departure")
+        pinned, asked = service.pinned(query.get("release")) and departure != NOW, service.at(departure)
         if "link" not in query:
             raise InputError("link is missing from the query")
         limit = _whole("limit", query.get("limit"), 1, schemas.LARGEST_LIMIT)
-        found = service.link_use(query["link"], schemas.USUAL_PAIR_LIMIT if limit is None else limit)
-        return service.tagged.answer(request, found, pinned=pinned)
+        found = asked.link_use(query["link"], schemas.USUAL_PAIR_LIMIT if limit is None else limit)
+        return asked.tagged.answer(request, found, pinned=pinned)
 
     @app.get("/v1/people", response_model=schemas.PeopleAnswer, tags=["release"])
-    def people(request: Request, release: _Pinned = None) -> Response:
+    def people(request: Request, release: _Pinned = None, departure: _Departure = None) -> Response:
         """Who gains and who loses if the released demand follows the policy, and what if only a share follows."""
-        pinned = service.pinned(release)
-        return service.tagged.document(request, service.people(), pinned=pinned)
+        pinned, asked = service.pinned(release) and departure != NOW, service.at(departure)
+        return asked.tagged.document(request, asked.people(), pinned=pinned)
 
 
 def _add_osrm(app: FastAPI, service: Service) -> None:
@@ -208,7 +219,8 @@ def _add_osrm(app: FastAPI, service: Service) -> None:
         places = request.path_params["coordinates"].split(";")
         if len(places) != len(("origin", "destination")):
             raise PolicyError("the coordinates are not two places like 13.38,52.51;13.42,52.53")
-        return _fresh(service.drive(drive_question(places[0], places[1], request.query_params)))
+        query = request.query_params
+        return _fresh(service.at(query.get("departure")).drive(drive_question(places[0], places[1], query)))
 
 
 def _add_page(app: FastAPI, service: Service) -> None:
@@ -226,6 +238,11 @@ def _add_page(app: FastAPI, service: Service) -> None:
     @app.get("/page/drawing.json", include_in_schema=False)
     def drawing(request: Request) -> Response:
         return service.tagged.document(request, service.drawing(), pinned=False)
+
+    @app.get("/page/period.json", include_in_schema=False)
+    def period(request: Request, at: str) -> Response:
+        asked = service.at(at)
+        return asked.tagged.document(request, asked.period(), pinned=False)
 
     @app.get("/page/{name}", include_in_schema=False)
     async def file(request: Request, name: str) -> Response:

@@ -57,6 +57,12 @@ def release_id(release: Release, *, more: Iterable[bytes] = ()) -> str:
         digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
     for part in more:
         digest.update(part)
+    if release.parts:
+        files = getattr(release.parts, "digests", None)  # of a folder whose periods are not all read
+        parts = [] if files else [part.policy.stored.arrays().values() for part in release.parts]
+        digest.update(orjson.dumps([files, release.vehicles_per_hour]))
+        for array in (array for arrays in parts for array in arrays):
+            digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:16]
 
 

@@ -36,7 +36,7 @@ __all__ = ["DriveQuestion", "Driving", "drive_question"]
 
 _FLAGS = {"true": True, "false": False}
 _LONGEST_NAME = 200
-_OWN = {"origin", "destination", "geometries", "steps", "alternatives", "vehicle", "seed", "release"}
+_OWN = {"departure", "origin", "destination", "geometries", "steps", "alternatives", "vehicle", "seed", "release"}
 _OF_OSRM = {"overview", "annotations", "continue_straight", "generate_hints"}  # accepted, without effect
 
 

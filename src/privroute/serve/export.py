@@ -66,10 +66,14 @@ def export_release(
     overwrite: bool = False,
     most_routes: int = MOST_SHOWN_ROUTES,
     progress: Progress | None = None,
+    one_period: bool = False,
 ) -> list[Path]:
     """Write the files of a format into a folder (made if it is not there) and return their paths.
 
+    Of a release of several periods each has a folder of its own, such as workday_0700-0800.
+
     overwrite : replace files of these names
+    one_period : write the period that the release shows (`Release.at`) alone, into the folder itself
     most_routes : of each pair, the most probable ones; what is missing of 1 in a pair's probabilities is left out
     progress : called with the share of the routes that are written
     """
@@ -77,6 +81,20 @@ def export_release(
     if kind not in FILES:
         raise InputError(f"the format is {kind!r}; choose {', '.join(FILES)}")
     place = as_path(folder)
+    if release.parts and not one_period:
+        return [
+            path
+            for each in release.each()
+            for path in export_release(
+                each,
+                place / each.slot.key,
+                kind,
+                overwrite=overwrite,
+                most_routes=most_routes,
+                progress=progress,
+                one_period=True,
+            )
+        ]
     paths = [place / name for name in FILES[kind]]
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ __all__ = ["Picture"]
 
 _MIN_PER_H = 60.0
 _SECONDS_PER_MIN = 60.0
+_MINUTE_US = 60_000_000
 _LARGEST_EXACT = 2**53 - 1
 
 
@@ -65,18 +66,16 @@ class Picture:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for the page's scripts."""
-        network, policy, demand = self.release.network, self.release.policy, self.release.demand
-        certificate, times, columns = self.release.certificate, self.times, self.link_columns
-        coloured_by = "volume_over_capacity" if "volume_over_capacity" in columns else "pairs_using"
+        network, certificate, times = self.release.network, self.release.certificate, self.times
+        now = self.of_period()
         return {
+            **now,
             "nodes": {
                 "label": [exact_label(label) for label in network.end_labels],
                 "x": _short(self.points[:, 0], 2),
                 "y": _short(self.points[:, 1], 2),
                 "zone": network.zones.tolist(),
-                "zone_per_h": None
-                if demand is None
-                else _short(_trip_ends_per_h(demand, network.nodes)[network.zones], 1),
+                "zone_per_h": now["nodes"]["zone_per_h"],
                 "computed": network.coordinates is None,
             },
             "links": {
@@ -86,25 +85,58 @@ class Picture:
                 "connector": np.flatnonzero(
                     network.no_through[network.tail] | network.no_through[network.head]
                 ).tolist(),
-                "duration": _short(times.duration_s, 2),
                 "duration_free_flow": _short(times.free_flow_s, 2),
                 "distance": None if times.length_m is None else _short(times.length_m, 1),
                 "capacity_per_h": _short(network.capacity_per_min * _MIN_PER_H, 1),
-                "volume_per_h": _short(columns["volume_per_h"], 1) if "volume_per_h" in columns else None,
-                "value": _short(columns[coloured_by], 4),
+                **now["links"],
             },
             **self._map(),
-            "coloured_by": coloured_by,
-            "pairs": len(policy.pairs),
-            "routes": min(policy.summary().paths, _LARGEST_EXACT),
-            "vehicles_per_h": None if demand is None else round(demand.total_per_min * _MIN_PER_H, 1),
-            "example": [exact_label(label) for label in self.example_labels()],
+            "pairs": len(self.release.policy.pairs),
             "hours": f"{certificate.calendar}",
             "certificate": certificate.as_dict(),
             "words": explain(certificate).as_dict(),
+            "periods": self._periods(),
+        }
+
+    def of_period(self) -> dict[str, Any]:
+        """What of it is of the chosen period, where a release has several."""
+        network, policy, demand = self.release.network, self.release.policy, self.release.demand
+        columns = self.link_columns
+        coloured_by = "volume_over_capacity" if "volume_over_capacity" in columns else "pairs_using"
+        return {
+            "period": self.release.position,
+            "nodes": {
+                "zone_per_h": None
+                if demand is None
+                else _short(_trip_ends_per_h(demand, network.nodes)[network.zones], 1)
+            },
+            "links": {
+                "duration": _short(self.times.duration_s, 2),
+                "volume_per_h": _short(columns["volume_per_h"], 1) if "volume_per_h" in columns else None,
+                "value": _short(columns[coloured_by], 4),
+            },
+            "coloured_by": coloured_by,
+            "routes": min(policy.summary().paths, _LARGEST_EXACT),
+            "vehicles_per_h": None if demand is None else round(demand.total_per_min * _MIN_PER_H, 1),
+            "example": [exact_label(label) for label in self.example_labels()],
             "useful": useful_in_words(self.release),
             "quality": None if self.release.quality is None else self.release.quality.as_dict(),
         }
+
+    def _periods(self) -> list[dict[str, Any]] | None:
+        """The periods of the day, by kinds of days; None where there is one."""
+        if not self.release.parts:
+            return None
+        rates = self.release.vehicles_per_hour
+        return [
+            {
+                **slot.as_dict,
+                "key": slot.key,
+                "start_min": slot.period.start_us / _MINUTE_US,
+                "vehicles_per_h": None if rate is None else round(rate, 1),
+            }
+            for slot, rate in zip(self.release.slots, rates, strict=True)
+        ]
 
     def _map(self) -> dict[str, Any]:
         """How streets run and what they are called, and how longitudes and latitudes become places of the drawing."""

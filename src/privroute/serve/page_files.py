@@ -15,6 +15,7 @@ PAGE_FILES = {
     "shapes.js": "text/javascript; charset=utf-8",
     "map.js": "text/javascript; charset=utf-8",
     "choose.js": "text/javascript; charset=utf-8",
+    "day.js": "text/javascript; charset=utf-8",
     "panel.js": "text/javascript; charset=utf-8",
     "people.js": "text/javascript; charset=utf-8",
     "app.js": "text/javascript; charset=utf-8",

@@ -39,15 +39,26 @@ _TAG = re.compile(
 def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
     """Return one HTML file that needs nothing else, shows the release and asks nobody for anything.
 
-    most_links : of all embedded routes together; pairs beyond are left out, those with the smallest demand first
+    most_links : of all embedded routes together; pairs beyond are left out, those with the smallest demand first. Of a
+        release of several periods all are in the file, each with an equal part of these
     """
-    columns = _columns(release, most_links)
-    drawing = Picture(release).as_dict() | {
-        "embedded": _places(columns),
-        "embedded_pairs": int(columns["origin"].size),
-        "people": _people(release),
-    }
-    packed = base64.b64encode(gzip.compress(b"".join(array.tobytes() for array in columns.values()), 9, mtime=0))
+    own_share = most_links // max(len(release.slots), 1)
+    drawing, blocks = {}, []
+    for each in release.each():
+        columns = _columns(each, own_share)
+        embedded = {
+            "embedded": _places(columns),
+            "embedded_pairs": int(columns["origin"].size),
+            "people": _people(each),
+        }
+        if each.position == release.position:
+            drawing = Picture(each).as_dict() | embedded
+        blocks.append(_packed_routes(each.position, columns))
+        if release.parts:
+            period = orjson.dumps(Picture(each).of_period() | embedded)
+            blocks.append(
+                f'<script type="application/json" id="embedded-period-{each.position}">{_in_script(period)}</script>'
+            )
     icon = f"data:image/svg+xml;base64,{base64.b64encode(page_text('icon.svg')).decode()}"
     page = page_text("index.html").decode().replace("page/icon.svg", icon)
     page = page.replace('<a class="plain-link" id="api-link" href="docs">API</a>\n', "")
@@ -55,8 +66,9 @@ def report_html(release: Release, *, most_links: int = MOST_LINKS) -> str:
         r"<noscript>.*</noscript>", "<noscript><p class='banner'>This file needs JavaScript.</p></noscript>", page
     )
     data = (
-        f'<script type="application/json" id="embedded-drawing">{_in_script(orjson.dumps(drawing))}</script>\n'
-        f'  <script type="application/octet-stream" id="embedded-routes">{packed.decode()}</script>\n  '
+        f'<script type="application/json" id="embedded-drawing">{_in_script(orjson.dumps(drawing))}</script>\n  '
+        + "\n  ".join(blocks)
+        + "\n  "
     )
     hashes: dict[str, list[str]] = {"script": [], "style": []}
 
@@ -87,6 +99,12 @@ def _people(release: Release) -> dict[str, Any] | None:
             "skipped": "Gains and losses are not in this file: the network is very large. privroute evaluate --people"
         }
     return people_of(release)
+
+
+def _packed_routes(position: int, columns: dict[str, NDArray[Any]]) -> str:
+    """A block of the file with the routes of one period."""
+    packed = base64.b64encode(gzip.compress(b"".join(array.tobytes() for array in columns.values()), 9, mtime=0))
+    return f'<script type="application/octet-stream" id="embedded-routes-{position}">{packed.decode()}</script>'
 
 
 def _columns(release: Release, most_links: int) -> dict[str, NDArray[Any]]:

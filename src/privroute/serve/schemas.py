@@ -11,6 +11,7 @@ from privroute.serve.pair_index import MOST_PAIRS
 
 __all__ = [
     "COORDINATES",
+    "DEPARTURE",
     "DRIVING",
     "ENDS",
     "LARGEST_LIMIT",
@@ -32,6 +33,7 @@ __all__ = [
     "Health",
     "LinkAnswer",
     "PeopleAnswer",
+    "Periods",
     "Problem",
 ]
 
@@ -57,6 +59,30 @@ class Route(BaseModel):
     links: list[Label] = Field(description="Links in driving order.")
 
 
+class Period(BaseModel):
+    """Hours of the day, of one kind of day."""
+
+    day_type: str | None = Field(description="Name of the kind of day; null where all days are alike.")
+    period: str = Field(description="Start and end by the clock.")
+
+
+class MeasuredPeriod(Period):
+    """A period that has a policy."""
+
+    days: int = Field(description="Days of data.")
+    vehicles_per_hour: float | None = Field(description="Of the released demand; null where there is none.")
+    verdict: str = Field(description="What was measured of its usefulness, in words.")
+    thin: bool = Field(description="Measured, and not found better than a policy that needs no data.")
+    quality: dict[str, Any] | None
+
+
+class Periods(BaseModel):
+    """All periods of a release."""
+
+    release: str
+    periods: list[MeasuredPeriod]
+
+
 class Routes(BaseModel):
     """Routes of a pair, the most probable first."""
 
@@ -71,6 +97,7 @@ class Answer(Routes):
 
     code: Literal["Ok"]
     release: str = Field(description="Id of the release; pass it as `release` to make responses cacheable.")
+    period: Period | None = Field(default=None, description="Of a release of several periods: which one answered.")
     weight_name: Literal["marginal_duration", "duration"] = Field(
         description="`marginal_duration`: seconds that one more vehicle costs all vehicles, at the released demand."
     )
@@ -118,6 +145,7 @@ class DriveAnswer(BaseModel):
 
     code: Literal["Ok"]
     release: str
+    period: Period | None = None
     sampled: bool = Field(description="Whether the route was sampled by the policy's probabilities.")
     waypoints: list[Waypoint]
     routes: list[DriveRoute]
@@ -128,6 +156,7 @@ class Batch(BaseModel):
 
     code: Literal["Ok"]
     release: str
+    period: Period | None = None
     weight_name: Literal["marginal_duration", "duration"]
     answers: list[Routes]
 
@@ -140,6 +169,9 @@ class BatchRequest(BaseModel):
     sample: bool = Field(default=False, description="Sample one route for each pair instead of returning all.")
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] | None = Field(
         default=None, description="With `sample`: the same seed gives the same draws."
+    )
+    departure: str | None = Field(
+        default=None, description="Of a release of several periods: when the trips start, like 2026-05-04T07:30."
     )
     limit: int = Field(
         default=MOST_SHOWN_ROUTES, ge=1, le=LARGEST_LIMIT, description="List at most this many routes of each pair."
@@ -239,7 +271,14 @@ COORDINATES = {
     "in": "path",
 }
 MOST_ALTERNATIVES = 20
+DEPARTURE = _parameter(
+    "departure",
+    "Of a release of several periods: when the trip starts, like 2026-05-04T07:30 by the release's clock, or now. "
+    "Default: the busiest period.",
+    type="string",
+)
 DRIVING = [
+    DEPARTURE,
     _parameter(
         "geometries",
         "How lines are written.",

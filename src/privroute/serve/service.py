@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -11,9 +12,10 @@ import numpy as np
 import orjson
 from starlette.exceptions import HTTPException
 
-from privroute.errors import InputError, PolicyError
+from privroute.errors import InputError, PolicyError, ReleaseError
 from privroute.network.geojson import feature_collection
 from privroute.release.explanation import explain
+from privroute.release.usefulness import period_values
 from privroute.serve.answers import MOST_SHOWN_ROUTES, RouteTexts
 from privroute.serve.caching import JSON, Document, InTurn, Plain, Tagged, release_id
 from privroute.serve.driving import DriveQuestion, Driving
@@ -23,6 +25,7 @@ from privroute.serve.page_files import PAGE_FILES, page_text
 from privroute.serve.pair_index import PairIndex, whole
 from privroute.serve.people import link_use, people_of
 from privroute.serve.schemas import LARGEST_LIMIT, LARGEST_SEED
+from privroute.study.time_zones import time_zone
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["FRESH", "GEOJSON", "Service"]
 
 GEOJSON = "application/geo+json"
+NOW = "now"
 FRESH = [(b"cache-control", b"no-store"), (b"content-type", JSON.encode())]
 _LARGEST_ANSWER = 512 * 2**20
 _BATCHES_AT_ONCE = 4  # answers stand in memory while they are sent
@@ -41,22 +45,45 @@ _PATIENCE_S = 30.0
 class Service:
     """A release, made ready to answer."""
 
-    def __init__(self, release: Release, options: ServeOptions | None = None) -> None:
+    def __init__(self, release: Release, options: ServeOptions | None = None, *, id_: str | None = None) -> None:
         self.release = release
         self.options = options or ServeOptions()
         self.picture = Picture(release)
         self.index = PairIndex(release.policy)
         self.texts = RouteTexts(release, self.picture.times)
         self.files = {name: Document(page_text(name), kind) for name, kind in PAGE_FILES.items()}
-        self.id = release_id(release, more=[file.body for file in self.files.values()])
-        self.tagged = Tagged(self.id)
+        self.id = id_ or release_id(release, more=[file.body for file in self.files.values()])
+        # what one address answers depends on the period too, and an answer of one may not pass for another's
+        self.tagged = Tagged(f"{self.id}-{release.position}" if release.parts else self.id)
+        self._periods: dict[int, Service] = {release.position: self}
+        self._lock = threading.Lock()
         weight = "duration" if release.demand is None else "marginal_duration"
-        self.opening = f'{{"code":"Ok","release":"{self.id}","weight_name":"{weight}",'.encode()
+        slot = f'"period":{orjson.dumps(release.slot.as_dict).decode()},' if release.parts else ""
+        self.opening = f'{{"code":"Ok","release":"{self.id}",{slot}"weight_name":"{weight}",'.encode()
         self.weight_name = weight
         self.driving = Driving(release, self.picture.times, self.index, self.options.vehicle_key)
         self._people: Document | None = None
         self._people_lock = threading.Lock()
         self._turns = asyncio.Semaphore(_BATCHES_AT_ONCE)
+
+    def at(self, departure: str | None) -> Service:
+        """The same for the period of a departure time; without one, for the busiest period."""
+        if departure is None:
+            return self
+        when: str | dt.datetime = departure
+        calendar = self.release.certificate.calendar
+        if departure == NOW:
+            when = dt.datetime.now(time_zone(calendar.time_zone or "UTC"))
+        if not self.release.parts and calendar.periods[0].begins is None:
+            raise InputError("this release does not say its hours; omit departure")
+        try:
+            chosen = self.release.at(when)
+        except ReleaseError as problem:
+            raise PolicyError(f"{problem}") from None
+        with self._lock:
+            if chosen.position not in self._periods:
+                self._periods[chosen.position] = Service(chosen, self.options, id_=self.id)
+            return self._periods[chosen.position]
 
     def pinned(self, wanted: str | None) -> bool:
         """Whether the address names this release; an address that names another one is refused."""
@@ -80,7 +107,8 @@ class Service:
 
     def drive(self, question: DriveQuestion) -> bytes:
         """A route between two places, or several."""
-        found = {"code": "Ok", "release": self.id, **self.driving.answer(question, self.weight_name)}
+        period = {"period": self.release.slot.as_dict} if self.release.parts else {}
+        found = {"code": "Ok", "release": self.id, **period, **self.driving.answer(question, self.weight_name)}
         return orjson.dumps(found)
 
     def batch_in_turn(self, body: bytes) -> Response:
@@ -89,13 +117,14 @@ class Service:
 
     def _batch(self, body: bytes) -> Response:
         """Routes of the pairs that a body names, all or one drawn for each."""
-        pairs, sample, seed, limit = _batch_question(body)
-        positions = self.index.pairs(pairs)
+        pairs, sample, seed, limit, departure = _batch_question(body)
+        asked = self.at(departure)
+        positions = asked.index.pairs(pairs)
         if sample:
-            answers = self.texts.drawn(positions, seed, most_bytes=_LARGEST_ANSWER)
+            answers = asked.texts.drawn(positions, seed, most_bytes=_LARGEST_ANSWER)
         else:
-            answers = self.texts.of_pairs(positions, limit, most_bytes=_LARGEST_ANSWER)
-        return Plain(FRESH, self.opening + b'"answers":[', *_small_enough(answers), b"]}")
+            answers = asked.texts.of_pairs(positions, limit, most_bytes=_LARGEST_ANSWER)
+        return Plain(FRESH, asked.opening + b'"answers":[', *_small_enough(answers), b"]}")
 
     @lru_cache(maxsize=1)  # noqa: B019 - a service lives as long as the process
     def network(self) -> Document:
@@ -129,6 +158,16 @@ class Service:
         return Document(orjson.dumps({"release": self.id, "basemap": shown, **self.picture.as_dict()}), JSON)
 
     @lru_cache(maxsize=1)  # noqa: B019
+    def period(self) -> Document:
+        """What the page draws anew for another period."""
+        return Document(orjson.dumps(self.picture.of_period()), JSON)
+
+    def periods(self) -> Document:
+        """The periods and kinds of days, and whether each was measured to be useful."""
+        found = {"release": self.id, "periods": [period_values(each) for each in self.release.each()]}
+        return Document(orjson.dumps(found), JSON)
+
+    @lru_cache(maxsize=1)  # noqa: B019
     def certificate(self) -> Document:
         """The certificate, and what it means."""
         certificate = self.release.certificate
@@ -148,7 +187,7 @@ def _small_enough(pieces: list[memoryview] | None) -> list[memoryview]:
     return pieces
 
 
-def _batch_question(body: bytes) -> tuple[object, bool, int | None, int]:
+def _batch_question(body: bytes) -> tuple[object, bool, int | None, int, str | None]:
     """Read the entries by hand: a hundred thousand pairs should not wait for a general validator."""
     try:
         found = orjson.loads(body)
@@ -156,9 +195,12 @@ def _batch_question(body: bytes) -> tuple[object, bool, int | None, int]:
         raise InputError('the body is not JSON; send an object like {"pairs": [[1, 20]]}') from None
     if not isinstance(found, dict) or "pairs" not in found:
         raise InputError('the body has no pairs; send an object like {"pairs": [[1, 20]]}')
-    unknown = set(found) - {"pairs", "sample", "seed", "limit"}
+    unknown = set(found) - {"pairs", "sample", "seed", "limit", "departure"}
     if unknown:
-        raise InputError("the body has entries other than pairs, sample, seed and limit")
+        raise InputError("the body has entries other than pairs, sample, seed, limit and departure")
+    departure = found.get("departure")
+    if departure is not None and not isinstance(departure, str):
+        raise InputError("departure is not a text like 2026-05-04T07:30")
     sample, seed = found.get("sample", False), whole(found.get("seed"))
     if not isinstance(sample, bool):
         raise InputError("sample is neither true nor false")
@@ -167,4 +209,4 @@ def _batch_question(body: bytes) -> tuple[object, bool, int | None, int]:
     limit = whole(found.get("limit", MOST_SHOWN_ROUTES))
     if type(limit) is not int or not 1 <= limit <= LARGEST_LIMIT:
         raise InputError(f"limit is not a whole number from 1 to {LARGEST_LIMIT}")
-    return found["pairs"], sample, seed, limit
+    return found["pairs"], sample, seed, limit, departure

@@ -27,6 +27,8 @@ class Contribution:
         together contain no more of a user; otherwise every history has its own selection
     max_for_total : K ≥ k, requests of each user (and day) that count for the total of all requests, which is measured
         as one number beside the counts. Default: it is not measured
+    each_period : where there are several periods or kinds of days: the bounds hold in each of them, which then divide
+        the budget (docs/proofs/periods.md, Theorem 2). Default: in all of them together
 
     The requests to keep must be chosen for each user (and day) without looking at anybody else's: `read_trips` does so.
     A caller who makes a DemandHistory with a contribution by hand asserts it. Proof: docs/proofs/user.md.
@@ -37,6 +39,7 @@ class Contribution:
     max_per_pair: int | None = None
     pre_bounded: bool = False
     max_for_total: int | None = None
+    each_period: bool = False
 
     def __post_init__(self) -> None:
         one_of(self.unit, ("user", "user-day"), "unit", HistoryError)
@@ -48,6 +51,11 @@ class Contribution:
             raise HistoryError(
                 f"{named('pre_bounded')} is {show(self.pre_bounded)}; pass True or False, and True only with "
                 f"{arg('unit', 'user')}"
+            )
+        if self.each_period is not False and (self.each_period is not True or self.pre_bounded):
+            raise HistoryError(
+                f"{named('each_period')} is {show(self.each_period)}; pass True or False, and True only without "
+                f"{arg('pre_bounded', True)}: files that were limited beforehand hold a user's requests of all periods"
             )
         if self.max_for_total is not None:
             _whole(self.max_for_total, "max_for_total", LARGEST_BOUND)
@@ -75,6 +83,7 @@ def as_contribution(
     *,
     pre_bounded: bool | None = None,
     max_for_total: int | None = None,
+    each_period: bool = False,
 ) -> Contribution | None:
     """The bound that the arguments of read_trips, or the keys of a study, name; None at request level."""
     chosen = one_of("request" if unit is None else unit, UNITS, "unit", HistoryError)
@@ -84,12 +93,13 @@ def as_contribution(
                 f"{arg('max_requests')} and {arg('max_per_pair')} bound users; pass {arg('unit', 'user')} or "
                 f"{arg('unit', 'user-day')}"
             )
-        if pre_bounded:
-            raise HistoryError(f"{arg('pre_bounded')} is about users; pass {arg('unit', 'user')}")
+        if pre_bounded or each_period:
+            name = "pre_bounded" if pre_bounded else "each_period"
+            raise HistoryError(f"{arg(name)} is about users; pass {arg('unit', 'user')}")
         return None
     if max_requests is None:
         raise HistoryError(
             f"{arg('unit', chosen)} needs {arg('max_requests')}, how many requests of each {chosen} are kept at most"
         )
     bounded = False if pre_bounded is None else pre_bounded
-    return Contribution(chosen, max_requests, max_per_pair, bounded, max_for_total)  # type: ignore[arg-type]  # checked there
+    return Contribution(chosen, max_requests, max_per_pair, bounded, max_for_total, each_period)  # type: ignore[arg-type]  # checked there

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from privroute.errors import HistoryError, arg, named
 from privroute.network.checks import check_period_of_day, check_type, show
@@ -41,9 +41,22 @@ class Frame:
         if self.contribution is not None:
             check_type(self.contribution, Contribution, "contribution", HistoryError)
             if self.contribution.unit == "user-day":  # whose day must be one
-                check_period_of_day(self.period_min, error=HistoryError)
+                for period in self.calendar.periods:
+                    check_period_of_day(period.minutes, error=HistoryError)
         if self.total_per_h is not None:
             _check_total(self.total_per_h, self.contribution)
+            if self.calendar.has_slots:
+                raise HistoryError(
+                    f"{named('total_vehicles_per_hour')} is one number where periods differ; measure the total of each "
+                    f"with {named('max_for_total')}"
+                )
+
+    @property
+    def parts(self) -> tuple[Frame, ...]:
+        """A frame for each period of each kind of day, as in `Calendar.slots`; itself where there is one."""
+        if not self.calendar.has_slots:
+            return (self,)
+        return tuple(replace(self, calendar=slot.calendar) for slot in self.calendar.slots)
 
     @property
     def total_per_min(self) -> float | None:

@@ -40,6 +40,9 @@ LARGEST_SHARE = 0.45
 TOTAL_SHARE = 0.02
 """Of rho, spent on measuring the total where users are bounded and that is asked for."""
 
+DAYS_SHARE = 0.02
+"""Of rho, spent on measuring how much the days' totals vary where the objective is all days."""
+
 SECTIONS = {
     "network": "Road network: a file of OpenStreetMap, OSMnx or TNTP, a GMNS folder, or sioux-falls (built in).",
     "zones": "Zones between which trips are counted. Without this section: those of the network.",
@@ -102,6 +105,32 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(_text(item) for item in value)
 
 
+def _dates(value: Any) -> tuple[dt.date, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError
+    return tuple(sorted({_date(item) for item in value}))
+
+
+def _days_by_name(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError
+    return {_text(name): _text(days) for name, days in value.items()}
+
+
+def _weights(value: Any) -> dict[str, float]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError
+    return {_text(name): _number(weight) for name, weight in value.items()}
+
+
+def _named(text: str) -> dict[str, str]:
+    """Texts by name: name=text;name=text."""
+    parts = [part.partition("=") for part in text.split(";")]
+    if not all(equals for _, equals, _ in parts):
+        raise ValueError
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
 def _columns(value: Any) -> str | tuple[str, ...]:
     if isinstance(value, str):
         return _text(value)
@@ -132,6 +161,21 @@ NUMBER = Kind(_number, float, "pass a number", "NUMBER")
 WHOLE = Kind(_of_type(int), int, "pass a whole number", "N")
 YES_NO = Kind(_of_type(bool), _yes_no, "write true or false", "true|false")
 DATE = Kind(_date, _date, "write a date like 2026-03-02", "DATE")
+DATES = Kind(
+    _dates, lambda text: _dates(text.split(",")), "write a list of dates, like [2026-04-03, 2026-04-06]", "DATE,..."
+)
+DAYS_BY_NAME = Kind(
+    _days_by_name,
+    lambda text: _days_by_name(_named(text)),
+    'write names and weekdays, like {workday = "mon-fri", weekend = "sat,sun"}',
+    "NAME=DAYS;...",
+)
+WEIGHTS = Kind(
+    _weights,
+    lambda text: _weights({name: float(weight) for name, weight in _named(text).items()}),
+    'write periods or kinds of days and numbers, like {"07:00-08:00" = 2.0}',
+    "PERIOD=NUMBER;...",
+)
 PERIODS = Kind(_texts, _listed, 'write a list of start and end, like ["07:00-08:00"]', "START-END")
 COLUMNS = Kind(_columns, _split, "write a column, or two: longitude, latitude", "COLUMN|LON,LAT")
 
@@ -323,11 +367,25 @@ KEYS: dict[str, Key] = {
             "calendar",
             "periods",
             PERIODS,
-            "Hours of the day, like 07:00-08:00; 22:00-02:00 crosses midnight.",
+            "Hours of the day, like 07:00-08:00; 22:00-02:00 crosses midnight. Several have a policy each: list them, "
+            "or write 06:00-09:00/60min or hourly.",
             ("period", "periods"),
             flag="--period",
             example=("07:00-08:00",),
             required="Required for trip files.",
+        ),
+        Key(
+            "calendar",
+            "day_types",
+            DAYS_BY_NAME,
+            'Kinds of days, each with policies of its own, like {workday = "mon-fri", weekend = "sat,sun,holidays"}. '
+            "Default: all days alike.",
+        ),
+        Key(
+            "calendar",
+            "holidays",
+            DATES,
+            "Public list of dates that count as no weekday: they are of the kind that names holidays, or left out.",
         ),
         Key(
             "calendar",
@@ -374,6 +432,13 @@ KEYS: dict[str, Key] = {
         ),
         Key(
             "unit",
+            "each_period",
+            YES_NO,
+            "Apply these limits in each period, and divide the privacy budget among the periods. Default: in all "
+            "periods together, which costs what one period costs.",
+        ),
+        Key(
+            "unit",
             "max_for_total",
             WHOLE,
             "Measure the total of all trips, counting up to this many of each user (and day); the demand is scaled to "
@@ -415,6 +480,13 @@ KEYS: dict[str, Key] = {
             "Additive slack of the guarantee, such as 1e-6; above 0.001 a release is not called private.",
             example=1e-6,
             required=_UNLESS_NONE,
+        ),
+        Key(
+            "guarantee",
+            "period_weights",
+            WEIGHTS,
+            'With unit.each_period: public weights of periods or kinds of days, like {"07:00-08:00" = 2.0}, by which '
+            "the budget is divided. Default: equal parts.",
         ),
         Key(
             "mechanism",

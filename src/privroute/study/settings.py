@@ -110,26 +110,36 @@ class Settings:
 
     def calendar(self) -> Calendar:
         """Days, hours and time zone."""
-        first, last, weekdays, periods, zone, days, minutes = (
+        first, last, weekdays, periods, zone, days, minutes, kinds, holidays = (
             self.values.get(f"calendar.{name}")
-            for name in ("from", "to", "weekdays", "periods", "time_zone", "days", "period_min")
+            for name in (
+                *("from", "to", "weekdays", "periods", "time_zone", "days", "period_min", "day_types", "holidays"),
+            )
         )
         if periods is not None and minutes is not None:
             raise InputError(f"{named('period')} already sets the length; omit {named('period_min')}")
         hours: dict[str, Any] = {"periods": periods or ()} | ({} if minutes is None else {"period_min": minutes})
         if days is not None and first is None and last is None:
-            if weekdays is not None:
-                raise InputError(
-                    f"{named('weekdays')} selects days of a range of dates, but {named('days')} has no dates; replace "
-                    f"it by {named('from')} and {named('to')}, or omit {named('weekdays')}"
-                )
+            for name, value in (("weekdays", weekdays), ("day_types", kinds), ("holidays", holidays)):
+                if value is not None:
+                    raise InputError(
+                        f"{named(name)} selects days of a range of dates, but {named('days')} has no dates; replace "
+                        f"it by {named('from')} and {named('to')}, or omit {named(name)}"
+                    )
             return Calendar.from_dict({"days": days, "time_zone": zone} | hours)
         if first is None or last is None:
             lacking = "from" if first is None else "to"
             raise InputError(f"{named(lacking)} is missing; the date range is public and is never taken from the data")
         if last < first:
             raise InputError(f"{named('to')} {last} is before {named('from')} {first}")
-        dated = Calendar.of((periods or ("00:00-24:00",))[0], (first, last), weekdays, zone)
+        dated = Calendar.of(
+            list(periods or ("00:00-24:00",)),
+            (first, last),
+            weekdays,
+            zone,
+            day_types=kinds,
+            holidays=holidays or (),
+        )
         if days is not None and days != dated.days:
             raise InputError(f"{named('days')} is {days:,}, and there are {dated.days:,} from {first} to {last}")
         return replace(dated, periods=Calendar.from_dict({"days": 1} | hours).periods)
@@ -143,6 +153,7 @@ class Settings:
             per_pair,
             pre_bounded=bool(self.get("unit.pre_bounded")),
             max_for_total=self.get("unit.max_for_total"),
+            each_period=bool(self.get("unit.each_period")),
         )
 
     def trip_format(self) -> TripFormat:

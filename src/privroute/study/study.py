@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from privroute.network.text_files import as_path, write_whole
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, check_unit
 from privroute.study.mechanisms import Mechanism, Unprotected, as_mechanism, default_mechanism, public_options
+from privroute.study.period_shares import period_shares
 from privroute.study.schema import KEYS, LARGEST_SHARE, PATH, QUALITY_SHARE, TOTAL_SHARE
 from privroute.study.settings import Settings, spelt_as_key
 from privroute.study.source import BUILT_IN, Source
@@ -51,6 +52,8 @@ class Study:
     total_share : of rho, spent on measuring the total where bounds on users have max_for_total
     expect_trips : public; `learn` stops before the charge if fewer trips were counted, which reveals that they are
         fewer (docs/limits.md)
+    period_weights : public, by period or kind of day: how the budget is divided where the bounds on users hold in each
+        period. Default: equal parts
 
     Validated once, on construction: paths connect all pairs, and guarantee, bounds and mechanism are consistent.
     Histories and ledgers contain its frame, certificates and plans the study itself.
@@ -65,6 +68,7 @@ class Study:
     quality_share: float = QUALITY_SHARE
     total_share: float = TOTAL_SHARE
     expect_trips: int | None = None
+    period_weights: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_type(self.network, Network, "network", DemandError)
@@ -84,6 +88,12 @@ class Study:
             )
         _check_share("quality_share", self.quality_share, least=0.0)
         _check_share("total_share", self.total_share, least=_SMALLEST_SHARE)
+        period_shares(self.calendar, self.frame.contribution, self.period_weights)
+        if self.calendar.has_slots and chosen.on_flows:
+            raise GuaranteeError(
+                f"the mechanism {chosen.name!r} learns one period; choose counts, layered or daily for several, or "
+                "make a study for each period"
+            )
         if self.guarantee is not None:
             check_type(self.guarantee, Guarantee, "guarantee", GuaranteeError)
             check_unit(self.guarantee, self.frame.contribution)
@@ -108,6 +118,21 @@ class Study:
         if self.guarantee is not None:
             return self.guarantee.unit
         return "request" if self.frame.contribution is None else self.frame.contribution.unit
+
+    @property
+    def parts(self) -> tuple[Study, ...]:
+        """A study for each period of each kind of day, as in `Calendar.slots`; itself where there is one."""
+        if not self.calendar.has_slots:
+            return (self,)
+        return tuple(
+            replace(self, frame=frame, mechanism=self.mechanism, expect_trips=None, period_weights={})
+            for frame in self.frame.parts
+        )
+
+    @property
+    def period_shares(self) -> tuple[float, ...]:
+        """Of rho, for each of the parts."""
+        return period_shares(self.calendar, self.frame.contribution, self.period_weights)
 
     @property
     def promised(self) -> Guarantee:
@@ -148,7 +173,8 @@ class Study:
         frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept, total)
         mechanism = settings.chosen_mechanism(source.demand(network)) if promised else Unprotected()
         shares = settings.get("quality.share"), settings.get("unit.total_share")
-        return cls(network, frame, guarantee, mechanism, source, trips, *shares, settings.get("data.expect_trips"))  # type: ignore[arg-type]  # None: the rule chooses
+        last = settings.get("data.expect_trips"), settings.get("guarantee.period_weights") or {}
+        return cls(network, frame, guarantee, mechanism, source, trips, *shares, *last)  # type: ignore[arg-type]  # None: the rule chooses
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a commented study file from which `load` makes this study again.
@@ -196,7 +222,8 @@ class Study:
                 "total_vehicles_per_hour": self.frame.total_per_h,
             },
             "quality": {"share": None if self.quality_share == QUALITY_SHARE else self.quality_share},
-            "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta} if self.guarantee else {},
+            "guarantee": ({"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta} if self.guarantee else {})
+            | ({"period_weights": dict(self.period_weights)} if self.period_weights else {}),
             "mechanism": {"name": self.mechanism.name, **options, "public_demand": source.public_demand},
             "trips": {item.name: getattr(self.trips, item.name) for item in fields(self.trips)},
         }
@@ -229,6 +256,7 @@ class Study:
             else {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "mechanism": {"name": self.mechanism.name, "options": public_options(self.mechanism)},
             **({} if self.expect_trips is None else {"expect_trips": self.expect_trips}),
+            **({"period_weights": dict(self.period_weights)} if self.period_weights else {}),
         }
 
     def __repr__(self) -> str:
@@ -263,7 +291,8 @@ def _total(study: Study) -> dict[str, Any] | None:
 
 def bounds_as_dict(kept: Contribution) -> dict[str, Any]:
     """Plain values of the bounds on users."""
-    return {"max_requests": kept.max_requests, "max_per_pair": kept.max_per_pair, "pre_bounded": kept.pre_bounded}
+    values = {"max_requests": kept.max_requests, "max_per_pair": kept.max_per_pair, "pre_bounded": kept.pre_bounded}
+    return values | ({"each_period": True} if kept.each_period else {})
 
 
 def relative(path: str, folder: Path) -> str:

@@ -56,6 +56,8 @@ def _value(value: Any) -> str:
         return value.isoformat()
     if isinstance(value, str):
         return f'"{"".join(map(_escaped, value))}"'
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_value(name)} = {_value(each)}' for name, each in value.items())} }}"
     return f"[{', '.join(map(_value, value))}]"
 
 

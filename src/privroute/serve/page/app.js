@@ -13,8 +13,19 @@
       this.hasDemand = found.vehicles_per_h !== null;
       return found;
     }
+    // What changes on the page with the time of day; later questions are about that period.
+    async period(at, { key }) {
+      const answer = await fetch(`page/period.json?${new URLSearchParams({ at: key })}`);
+      const found = await answer.json();
+      if (!answer.ok) throw new Error(found.message);
+      this.departure = key;
+      return found;
+    }
+    _when() {
+      return this.departure ? { departure: this.departure } : {};
+    }
     async _ask(what, origin, destination, more) {
-      const query = new URLSearchParams({ origin, destination, ...more });
+      const query = new URLSearchParams({ origin, destination, ...this._when(), ...more });
       const answer = await fetch(`v1/${what}?${query}`);
       const found = await answer.json();
       if (!answer.ok) throw new Error(found.message);
@@ -30,13 +41,13 @@
     }
     async people() {
       if (!this.hasDemand) return null;
-      const answer = await fetch(`v1/people?${new URLSearchParams({ release: this.release })}`);
+      const answer = await fetch(`v1/people?${new URLSearchParams({ release: this.release, ...this._when() })}`);
       const found = await answer.json();
       if (!answer.ok) throw new Error(found.message);
       return found;
     }
     async linkUse(link) {
-      const answer = await fetch(`v1/link?${new URLSearchParams({ link, limit: 50, release: this.release })}`);
+      const answer = await fetch(`v1/link?${new URLSearchParams({ link, limit: 50, release: this.release, ...this._when() })}`);
       const found = await answer.json();
       if (!answer.ok) throw new Error(found.message);
       return found;
@@ -51,18 +62,26 @@
   class Embedded {
     async drawing() {
       this.found = JSON.parse(by("embedded-drawing").textContent);
-      const packed = Uint8Array.from(atob(by("embedded-routes").textContent.trim()), (sign) => sign.charCodeAt(0));
+      await this._unpack(this.found.period, this.found.embedded);
+      return this.found;
+    }
+    async period(at) {
+      const found = JSON.parse(by(`embedded-period-${at}`).textContent);
+      await this._unpack(at, found.embedded);
+      return found;
+    }
+    async _unpack(at, places) {
+      const packed = Uint8Array.from(atob(by(`embedded-routes-${at}`).textContent.trim()), (sign) => sign.charCodeAt(0));
       const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
       const bytes = await new Response(unpacked).arrayBuffer();
       const kinds = { u2: Uint16Array, u4: Uint32Array, f8: Float64Array, u1: Uint8Array };
       this.table = {};
-      for (const { name, kind, at, count } of this.found.embedded) this.table[name] = new kinds[kind](bytes, at, count);
+      for (const { name, kind, at: begin, count } of places) this.table[name] = new kinds[kind](bytes, begin, count);
       this.node = new Map(this.found.nodes.zone.map((zone) => [String(this.found.nodes.label[zone]), zone]));
       this.pair = new Map();
       this.table.origin.forEach((origin, i) => this.pair.set(origin * this.found.nodes.label.length + this.table.destination[i], i));
       this.routeStart = this._starts(this.table.routes_of_pair);
       this.linkStart = this._starts(this.table.links_of_route);
-      return this.found;
     }
     _starts(counts) {
       const starts = new Uint32Array(counts.length + 1);
@@ -283,8 +302,6 @@
     by("zoom-fit").addEventListener("click", () => map.fit());
     themes(map);
     verdict(drawing, () => open("guarantee"));
-    privroute.showFacts(drawing);
-    privroute.showGuarantee(by("guarantee"), drawing);
     const listLinks = () => {
       map.mark(null, null);
       privroute.showLinks(by("links"), drawing, (link) => selectLink(link));
@@ -302,7 +319,6 @@
         privroute.showProblem(by("links"), "This link cannot be shown", problem.message);
       }
     };
-    listLinks();
     let people;
     opened.people = async () => {
       if (people === undefined) {
@@ -318,7 +334,36 @@
       }
       if (people && people.zone_loss_min && !by("people").hidden) map.mark(null, people.zone_loss_min);
     };
-    privroute.showLegend(by("legend"), drawing);
+    const showAll = () => {
+      privroute.showFacts(drawing);
+      privroute.showGuarantee(by("guarantee"), drawing);
+      listLinks();
+      privroute.showLegend(by("legend"), drawing);
+    };
+    showAll();
+    // Another time of day: colours, tables and routes are those of its policy. Of quick changes the last one counts.
+    let wanted = drawing.period;
+    const turnTo = async (at) => {
+      wanted = at;
+      try {
+        const found = await source.period(at, drawing.periods[at]);
+        if (wanted !== at) return;
+        const { nodes, links, ...rest } = found;
+        Object.assign(drawing.nodes, nodes);
+        Object.assign(drawing.links, links);
+        Object.assign(drawing, rest);
+        map.recolour(drawing);
+        people = undefined;
+        showAll();
+        if (!by("people").hidden) await opened.people();
+        await choose({ ...chosen }, false);
+        document.documentElement.dataset.period = String(at);
+      } catch (problem) {
+        privroute.showProblem(sheet, "No policy", problem.message);
+        say(problem.message);
+      }
+    };
+    if (drawing.periods) new privroute.DayChooser(by("day"), drawing, turnTo);
     const named = new URLSearchParams(location.hash.slice(1));
     const ofHash = (which) => {
       const text = named.get(which);

@@ -35,6 +35,13 @@ privroute.NetworkMap = class extends privroute.MapView {
     this.fit();
   }
 
+  // Colours of another period of the day.
+  recolour(drawing) {
+    this.breaks = privroute.breaksFor(drawing);
+    this.classes = this.links.value.map((value) => privroute.classOf(value, this.breaks));
+    this.repaint();
+  }
+
   // What does not depend on the view: directions of links, whether the opposite link exists, a typical length.
   _prepare() {
     const { tail, head } = this.links;

@@ -1,0 +1,278 @@
+"""Lost ledgers: built again from the certificates of releases and the days of streams, and compared with them.
+
+A certificate holds what a charge consists of: rho, the times of its trips (its calendar), and the entry's number. A
+rebuilt ledger charges every release that is known. Where numbers are missing before the last known entry, it fills
+every moment up to what the certificates say was spent in all: what is missing is thus charged, wherever it was. Nothing
+is granted that the lost ledger would have refused, as long as no entry followed the last known one:
+docs/proofs/ledger.md, Theorem 7.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privroute.errors import GuaranteeError, LedgerError, PrivrouteError, StreamError
+from privroute.mechanism.promise import Promise
+from privroute.mechanism.stream_files import StreamFiles
+from privroute.network.checks import check_period_of_day
+from privroute.privacy.budget import Approval, Spending
+from privroute.privacy.ledger import Ledger, scope_of_calendar
+from privroute.privacy.scope import Scope
+from privroute.privacy.sensitivity import summed_counts_sensitivity
+from privroute.release.folder import flush
+from privroute.release.reading import read_certificate
+from privroute.study.calendar import Calendar, Period
+from privroute.study.contribution import Contribution
+from privroute.study.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from privroute.privacy.ledger import Account, Charge
+    from privroute.release.certificate import Certificate
+
+__all__ = ["Finding", "KnownCharge", "adopt_stream", "charges_of_releases", "charges_of_stream", "rebuild", "verify"]
+
+LOST = "lost"
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCharge:
+    """A charge as a certificate or a stream has it.
+
+    budget : dataset, entry, digest, and what was approved and spent
+    place : the folder or file that says so
+    """
+
+    budget: Mapping[str, Any]
+    guarantee: Guarantee
+    rho: float
+    scope: Scope
+    mechanism: str
+    time_zone: str | None
+    bounds: tuple[int, int, bool] | None
+    place: str
+
+    @property
+    def entry(self) -> int:
+        """Its number in the ledger."""
+        return int(self.budget["entry"])
+
+
+def charges_of_releases(folders: Iterable[str | os.PathLike[str]]) -> list[KnownCharge]:
+    """What each release folder says it was charged; one that was not charged is refused."""
+    return [_of_certificate(read_certificate(folder), os.fspath(folder)) for folder in folders]
+
+
+def _of_certificate(certificate: Certificate, place: str) -> KnownCharge:
+    budget = certificate.budget
+    if isinstance(budget, str) or certificate.rho is None or certificate.epsilon is None or certificate.delta is None:
+        raise LedgerError(f"{place}: the budget of this release was not tracked; it has no entry in any ledger")
+    bounds = certificate.study["bounds"]
+    kept = None if bounds is None else Contribution(certificate.unit, **bounds)  # type: ignore[arg-type]  # checked
+    return KnownCharge(
+        budget,
+        Guarantee(certificate.epsilon, certificate.delta, certificate.unit),  # type: ignore[arg-type]  # checked
+        certificate.rho,
+        scope_of_calendar(certificate.calendar, kept),
+        certificate.mechanism,
+        certificate.calendar.time_zone,
+        None if kept is None else (kept.max_requests, kept.max_per_pair or 0, kept.pre_bounded),
+        place,
+    )
+
+
+def charges_of_stream(folder: str | os.PathLike[str]) -> list[KnownCharge]:
+    """What each day of a stream was charged."""
+    files = StreamFiles(folder)
+    shared = files.frame()
+    if shared is None:
+        raise StreamError(f"{folder} has no day yet")
+    try:
+        guarantee = Guarantee(**shared["guarantee"])
+        kept = None if shared["contribution"] is None else Contribution(**shared["contribution"])
+        minutes, begins = check_period_of_day(shared["period_min"]), shared["begins"]
+        period = Period(minutes, None if begins is None else dt.time.fromisoformat(begins))
+        rho = Promise.of(guarantee, summed_counts_sensitivity(guarantee, kept)).rho
+    except (KeyError, TypeError, ValueError, PrivrouteError):
+        raise StreamError(f"{folder}: what its days share was changed; restore it") from None
+    pairs, found = len(files.pairs()[0]), []
+    for date in files.dates():
+        _, budget = files.read_day(date, pairs)
+        if isinstance(budget, str):
+            raise LedgerError(f"{folder}: {date} was not charged to any ledger")
+        calendar = Calendar(1, (period,), (date,), time_zone=shared["time_zone"])
+        bounds = None if kept is None else (kept.max_requests, kept.max_per_pair or 0, kept.pre_bounded)
+        scope = scope_of_calendar(calendar, kept)
+        found.append(
+            KnownCharge(budget, guarantee, rho, scope, "daily", shared["time_zone"], bounds, f"{folder}, {date}")
+        )
+    return found
+
+
+def rebuild(
+    path: str | os.PathLike[str],
+    releases: Sequence[KnownCharge],
+    streams: Sequence[KnownCharge] = (),
+    *,
+    kept_requests: int | None = None,
+    kept_per_pair: int | None = None,
+    spent_since: float = 0.0,
+) -> Ledger:
+    """Make a new ledger that grants no more than the lost one.
+
+    path : of the new file; one that is there is never touched
+    releases, streams : all charges that are known, of one data set
+    kept_requests, kept_per_pair : as approved, where the data set was limited once
+    spent_since : rho that releases after the last known entry may have cost, which no certificate can say
+    """
+    by_entry = _by_entry([*releases, *streams], {known.entry for known in streams})
+    if not by_entry:
+        raise LedgerError("no charge is known; pass the folders of releases, or of a stream")
+    known = [by_entry[entry] for entry in sorted(by_entry)]
+    last = known[-1]
+    approval = Approval(
+        last.budget["approved_epsilon"],
+        last.budget["approved_delta"],
+        last.guarantee.unit,
+        last.time_zone,
+        kept_requests,
+        kept_per_pair,
+    )
+    spent = max(_spent(approval, each.budget["spent_epsilon"]) for each in known)
+    charges = [(each.scope, each.guarantee, each.rho, each.mechanism, each.place) for each in known]
+    promised = Guarantee(approval.epsilon, approval.delta, last.guarantee.unit)
+    now = Spending(approval, [each.scope for each in known], [each.rho for each in known])
+    if set(by_entry) == set(range(1, last.entry + 1)):
+        pass  # every entry is known, so nothing up to the last one is lost
+    elif approval.by_scope:
+        parts = now.profile.below(spent) if now.profile is not None else []
+        charges += [(scope, promised, approval.rho(grains), LOST, "") for scope, grains in parts]
+    elif now.spent < spent:
+        charges.append((last.scope, promised, approval.rho(spent - now.spent), LOST, ""))
+    if spent_since:
+        charges.append((Scope.always(), promised, spent_since, LOST, ""))
+    return _written(Path(path), str(last.budget["dataset"]), approval, charges)
+
+
+def _by_entry(charges: list[KnownCharge], of_streams: set[int]) -> dict[int, KnownCharge]:
+    """One charge for each entry; what speaks of another data set, or contradicts another copy, is refused."""
+    found: dict[int, KnownCharge] = {}
+    names = ("dataset", "approved_epsilon", "approved_delta")
+    for each in charges:
+        first = next(iter(found.values()), each)
+        for name in names:
+            if each.budget[name] != first.budget[name]:
+                raise LedgerError(
+                    f"{each.place}: {name} is {each.budget[name]} where {first.place} has {first.budget[name]}; "
+                    "rebuild one data set at a time"
+                )
+        if (each.guarantee.unit, each.time_zone) != (first.guarantee.unit, first.time_zone):
+            raise LedgerError(f"{each.place}: its unit or time zone is not that of {first.place}")
+        before = found.get(each.entry)
+        if before is None:
+            found[each.entry] = each
+        elif before.budget["digest"] != each.budget["digest"]:
+            raise LedgerError(f"{each.place}: entry {each.entry:,} is another one than that of {before.place}")
+        elif (before.scope, before.rho) != (each.scope, each.rho):
+            # a release of a stream names the last day's entry, and its calendar has all days: both are charged
+            if each.entry not in of_streams:
+                raise LedgerError(f"{each.place}: entry {each.entry:,} is not what {before.place} says of it")
+            found[each.entry] = each if len(each.scope.runs) == 1 else before
+    return found
+
+
+def _spent(approval: Approval, epsilon: float) -> int:
+    """The grains whose epsilon at the approved delta is what a certificate says, rounded up."""
+    low, high = 0, approval.total + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if approval.epsilon_of(middle) <= epsilon else (low, middle)
+    return min(high + int(approval.total * _SAME), approval.total)
+
+
+def _written(path: Path, dataset: str, approval: Approval, charges: Sequence[tuple[Any, ...]]) -> Ledger:
+    """Put the whole ledger into place at once, so that none with a part of the charges is ever there."""
+    beside = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        made = Ledger.create(beside, dataset, approval)
+        made.enter_known(charges)
+        flush(beside)
+        os.link(beside, path)  # unlike a renaming, this fails where there is a file
+        flush(path.parent)
+    except FileExistsError:
+        raise LedgerError(f"{path} already exists; a ledger is never replaced, choose another file") from None
+    except OSError as problem:
+        raise LedgerError(f"{path}: a ledger cannot be made there ({problem.strerror}); check the folder") from None
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+    return Ledger(path, dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a ledger says of a release.
+
+    status : "same"; "rebuilt": the same charge under another number, in a ledger that was made again; "missing": it is
+        not charged; "cheaper": the ledger has a smaller cost or fewer times than the certificate
+    entry : in the ledger, or None
+    """
+
+    place: str
+    status: str
+    entry: int | None
+
+    @property
+    def good(self) -> bool:
+        """Whether the release is charged in full."""
+        return self.status in ("same", "rebuilt")
+
+
+def verify(account: Account, known: Iterable[KnownCharge]) -> list[Finding]:
+    """Compare a ledger's charges with what releases and streams say they were charged."""
+    return [_finding(account, each) for each in known]
+
+
+def _finding(account: Account, known: KnownCharge) -> Finding:
+    if known.budget["dataset"] != account.dataset:
+        return Finding(known.place, "missing", None)
+    same = [charge for charge in account.charges if charge.digest == known.budget["digest"]]
+    if same:
+        covered = _covers(same[0], known)
+        return Finding(known.place, "same" if covered else "cheaper", same[0].entry)
+    alike = [charge for charge in account.charges if charge.mechanism == known.mechanism and _covers(charge, known)]
+    exact = [charge for charge in alike if charge.scope == known.scope]
+    if exact:
+        return Finding(known.place, "rebuilt", exact[0].entry)
+    return Finding(known.place, "missing", None)
+
+
+def _covers(charge: Charge, known: KnownCharge) -> bool:
+    """Whether a charge costs as much, on all of the times."""
+    return charge.rho >= known.rho * (1 - _SAME) and Scope.union([charge.scope, known.scope]) == charge.scope
+
+
+def adopt_stream(ledger: Ledger, folder: str | os.PathLike[str]) -> int:
+    """Bind a stream to a ledger that was rebuilt, if all its days are charged there; returns their number."""
+    files, known = StreamFiles(folder), charges_of_stream(folder)
+    account = ledger.account()
+    missing = [finding.place for finding in verify(account, known) if not finding.good]
+    if missing:
+        raise LedgerError(
+            f"{ledger.path}: {len(missing):,} of {len(known):,} days of the stream are not charged there (first: "
+            f"{missing[0]}); rebuild the ledger with the stream"
+        )
+    with files.locked():
+        shared = files.frame()
+        if shared is None:
+            raise GuaranteeError(f"{folder} has no day yet")
+        files.bind(shared, {"dataset": ledger.dataset, "id": account.id})
+    return len(known)

@@ -1,0 +1,172 @@
+"""A lost ledger, built again from certificates and streams, never grants more than the one that was lost."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.release.days import day_histories
+
+import privroute as pr
+from privroute.errors import BudgetError, LedgerError
+from privroute.mechanism.lost_ledger import (
+    KnownCharge,
+    adopt_stream,
+    charges_of_releases,
+    charges_of_stream,
+    rebuild,
+    verify,
+)
+from privroute.privacy.ledger import scope_of
+from privroute.privacy.scope import Scope
+from privroute.study.calendar import Calendar
+
+FIRST = date(2026, 3, 2)
+CITY = pr.sioux_falls()
+
+
+def made(folder: Path, ledger: pr.Ledger, first: int, days: int, **more: Any) -> Path:
+    """A small release of some days, charged and saved."""
+    start = FIRST + timedelta(days=first)
+    calendar = Calendar.of(["07:00-09:00/60min"], (start, start + timedelta(days=days - 1)), **more)
+    frame = pr.Frame(CITY.demand.pairs, calendar)
+    study = pr.Study(CITY.network, frame, pr.Guarantee(0.2, 1e-6), pr.Counts(gap=1e-3), quality_share=0.0)
+    place = folder / f"release-{first}-{days}"
+    pr.learn(study, day_histories(frame), ledger=ledger).save(place)
+    return place
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> pr.Ledger:
+    return pr.Ledger.create(tmp_path / "city.ledger", "city", pr.Approval(1.0, 1e-6))
+
+
+def test_a_ledger_is_rebuilt_from_release_folders(tmp_path: Path, ledger: pr.Ledger) -> None:
+    folders = [made(tmp_path, ledger, 0, 5), made(tmp_path, ledger, 3, 5)]
+    known = charges_of_releases(folders)
+    assert all(finding.status == "same" for finding in verify(ledger.account(), known))
+    again = rebuild(tmp_path / "again.ledger", known)
+    account = again.account()
+    assert account.approval == ledger.account().approval
+    assert [finding.status for finding in verify(account, known)] == ["rebuilt", "rebuilt"]
+    before, after = ledger.account().spending, account.spending
+    assert after.spent >= before.spent
+    for days in range(1, 20):
+        scope = Scope.of_days([FIRST + timedelta(days=days)])
+        assert after.left(scope) <= before.left(scope)
+    with pytest.raises(LedgerError, match="already exists"):
+        rebuild(tmp_path / "again.ledger", known)
+
+
+@pytest.mark.parametrize("unit", ["request", "user-day", "user"])
+def test_whatever_is_lost_with_the_ledger_nothing_more_is_granted(tmp_path: Path, unit: Any) -> None:
+    for seed in range(25):
+        chance = random.Random(seed)  # noqa: S311
+        approval = pr.Approval(3.0, 1e-6, unit)
+        lost = pr.Ledger.create(tmp_path / f"lost{seed}.ledger", "city", approval)
+        known = []
+        for _ in range(chance.randint(1, 6)):
+            start = FIRST + timedelta(days=chance.randint(0, 20))
+            kinds = chance.choice([None, {"a": "mon-fri", "b": "sat,sun"}])
+            calendar = Calendar.of(
+                [chance.choice(["hourly", "07:00-08:00"])], (start, start + timedelta(days=8)), day_types=kinds
+            )
+            kept = None if unit == "request" else pr.Contribution(unit, 2)
+            scope = scope_of(pr.Frame(CITY.demand.pairs, calendar, contribution=kept))
+            promised, rho = pr.Guarantee(0.3, 1e-6, unit), chance.choice([0.001, 0.004, 0.02])
+            try:
+                charge, account = lost.charge(scope, promised, rho, "counts", contribution=kept)
+            except BudgetError:
+                break
+            budget = {
+                "dataset": "city",
+                "entry": charge.entry,
+                "digest": charge.digest,
+                "approved_epsilon": 3.0,
+                "approved_delta": 1e-6,
+                "spent_epsilon": account.spent_epsilon,
+            }
+            known.append(KnownCharge(budget, promised, rho, scope, "counts", None, None, f"release {charge.entry}"))
+        # the last one is known, of the others any may be lost
+        some = [each for each in known[:-1] if chance.random() < 0.5] + known[-1:]
+        again = rebuild(tmp_path / f"again{seed}.ledger", some)
+        before, after = lost.account().spending, again.account().spending
+        for day in range(-3, 40):
+            for begins in (0, 7, 12):
+                scope = Scope.of_days([FIRST + timedelta(days=day)], begins_s=begins * 3600, length_s=3600)
+                assert after.left(scope) <= before.left(scope)
+        assert after.spent <= before.spent * (1 + 1e-6) + 1  # and what was spent in all is not overstated
+
+
+def test_what_was_charged_since_is_charged_everywhere(tmp_path: Path, ledger: pr.Ledger) -> None:
+    known = charges_of_releases([made(tmp_path, ledger, 0, 5)])
+    again = rebuild(tmp_path / "again.ledger", known, spent_since=0.01)
+    elsewhere = Scope.of_days([date(2030, 1, 1)])
+    assert again.account().spending.left(elsewhere) < ledger.account().spending.left(elsewhere) - 0.0099
+
+
+def test_releases_of_another_data_set_or_without_a_ledger_are_refused(tmp_path: Path, ledger: pr.Ledger) -> None:
+    first = made(tmp_path, ledger, 0, 5)
+    other = pr.Ledger.create(tmp_path / "other.ledger", "other", pr.Approval(1.0, 1e-6))
+    second = made(tmp_path, other, 6, 5)
+    with pytest.raises(LedgerError, match="one data set at a time"):
+        rebuild(tmp_path / "again.ledger", charges_of_releases([first, second]))
+    assert [finding.status for finding in verify(ledger.account(), charges_of_releases([second]))] == ["missing"]
+    pr.learn(CITY.network, pr.simulate_days(CITY.demand, days=2, seed=1), pr.Guarantee(1.0, 1e-6)).save(
+        tmp_path / "free"
+    )
+    with pytest.raises(LedgerError, match="was not tracked"):
+        charges_of_releases([tmp_path / "free"])
+
+
+def day(at: int) -> pr.DemandHistory:
+    calendar = Calendar.of("07:00-08:00", (FIRST + timedelta(days=at), FIRST + timedelta(days=at)))
+    counts = pr.simulate_days(CITY.demand, days=1, seed=at).counts
+    return pr.DemandHistory.of(pr.Frame(CITY.demand.pairs, calendar), counts)
+
+
+def test_a_stream_is_adopted_by_the_rebuilt_ledger_and_goes_on(tmp_path: Path, ledger: pr.Ledger) -> None:
+    promised = pr.Guarantee(0.2, 1e-6)
+    stream = pr.Stream(tmp_path / "stream", CITY.network, promised, pr.Daily(gap=1e-3), ledger=ledger)
+    for at in range(3):
+        release = stream.add_day(day(at))
+    release.save(tmp_path / "out")
+    known = charges_of_stream(tmp_path / "stream")
+    assert [finding.status for finding in verify(ledger.account(), known)] == ["same"] * 3
+    again = rebuild(tmp_path / "again.ledger", charges_of_releases([tmp_path / "out"]), known)
+    assert len(again.account().charges) >= 3
+    with pytest.raises(pr.PrivrouteError, match="charged to the data set"):
+        pr.Stream(tmp_path / "stream", CITY.network, promised, ledger=again).add_day(day(3))
+    empty = pr.Ledger.create(tmp_path / "empty.ledger", "city", pr.Approval(1.0, 1e-6))
+    with pytest.raises(LedgerError, match="3 of 3 days of the stream are not charged"):
+        adopt_stream(empty, tmp_path / "stream")
+    assert adopt_stream(again, tmp_path / "stream") == 3
+    before = again.account().spending.spent
+    pr.Stream(tmp_path / "stream", CITY.network, promised, pr.Daily(gap=1e-3), ledger=again).add_day(day(3))
+    assert again.account().spending.spent == before  # another day, no more for any request
+    assert len(pr.Stream(tmp_path / "stream", CITY.network, promised, ledger=again).dates) == 4
+
+
+def test_naming_the_time_zone_later_loosens_nothing(tmp_path: Path, ledger: pr.Ledger) -> None:
+    made(tmp_path, ledger, 0, 2)
+    before = ledger.account().spending
+    ledger.set_time_zone("Asia/Tokyo")
+    account = ledger.account()
+    assert account.approval.time_zone == "Asia/Tokyo"
+    for hours in range(-80, 120):
+        scope = Scope.of_days([FIRST + timedelta(hours=hours, days=1)], begins_s=0, length_s=3600)
+        assert account.spending.left(scope) <= before.left(scope)
+    # the same moment by another clock is at most 26 hours away, and is charged there
+    shifted = Scope(
+        tuple((start + 26 * 3600 - 1, length, days) for start, length, days in account.charges[0].scope.runs)
+    )
+    assert account.spending.within(shifted) == before.spent
+    assert account.spending.spent == before.spent  # no moment is charged twice for one release
+    assert account.spending.within(Scope.of_days([FIRST + timedelta(days=30)])) == 0
+    with pytest.raises(LedgerError, match="is Asia/Tokyo, and stays"):
+        ledger.set_time_zone("Europe/Berlin")
+    with pytest.raises(pr.PrivrouteError, match="time_zone"):
+        pr.Ledger.create(tmp_path / "b.ledger", "b", pr.Approval(1.0, 1e-6)).set_time_zone("Nowhere")
