@@ -21,8 +21,8 @@ def test_the_service_says_who_gains_and_loses(client: httpx.Client, release: pr.
     losses = pr.who_loses(release.network, release.policy, release.demand)
     for against in ("equilibrium", "fastest"):
         shown = found["against"][against]
-        assert shown["mean_loss_min"] == pytest.approx(losses.mean(against), abs=2e-3)  # type: ignore[arg-type]
-        assert shown["share_losing"]["1"] == pytest.approx(losses.share_losing(1.0, against), abs=0.01)  # type: ignore[arg-type]
+        assert shown["mean_loss_min"] == pytest.approx(losses.mean(against), abs=2e-3)
+        assert shown["share_losing"]["1"] == pytest.approx(losses.share_losing(1.0, against), abs=0.01)
     assert len(found["zone_loss_min"]) == release.network.zones.size
     total = [row["total_travel_time"] for row in found["compliance"]]
     assert [row["share"] for row in found["compliance"]] == [0.0, 0.25, 0.5, 0.75, 1.0]
