@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import re
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File
@@ -13,15 +14,21 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 _FENCE = "```"
+_LINK = re.compile(r"\]\((?P<path>[^):\s]*)\.ipynb\)")
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Put a page in the place of each notebook."""
+    """Add a page for each notebook; the notebook itself stays beside it, to be downloaded."""
     for file in [each for each in files if each.src_uri.endswith(".ipynb")]:
         notebook = json.loads(Path(str(file.abs_src_path)).read_text(encoding="utf-8"))
-        files.remove(file)
-        files.append(File.generated(config, file.src_uri.removesuffix(".ipynb") + ".md", content=page_of(notebook)))
+        page = page_of(notebook) + f'\n<a href="../{PurePosixPath(file.src_uri).name}" download>Download</a>\n'
+        files.append(File.generated(config, file.src_uri.removesuffix(".ipynb") + ".md", content=page))
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Links to notebooks lead to their pages."""
+    return _LINK.sub(r"](\g<path>.md)", markdown)
 
 
 def page_of(notebook: dict[str, Any]) -> str:
@@ -30,7 +37,7 @@ def page_of(notebook: dict[str, Any]) -> str:
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            parts.append(source.replace(".ipynb)", ".md)"))
+            parts.append(source)
             continue
         parts.append(f"{_FENCE}python\n{source}\n{_FENCE}")
         parts += [shown for output in cell["outputs"] if (shown := _output(output))]

@@ -198,6 +198,10 @@ def _add_advice(app: FastAPI, service: Service) -> None:
         found = asked.link_use(query["link"], schemas.USUAL_PAIR_LIMIT if limit is None else limit)
         return asked.tagged.answer(request, found, pinned=pinned)
 
+    demand = service.release.demand
+    if demand is None or not demand.total_per_min > 0:
+        return  # gains and losses are not known: the address does not exist
+
     @app.get("/v1/people", response_model=schemas.PeopleAnswer, tags=["release"])
     def people(request: Request, release: _Pinned = None, departure: _Departure = None) -> Response:
         """Who gains and who loses if the released demand follows the policy, and what if only a share follows."""
