@@ -310,8 +310,10 @@ class _Draws:
 
 def _promise(parts: tuple[Study, ...]) -> Promise:
     """What each part promises by itself, which must be the same for all."""
-    first = implementation(parts[0].mechanism).promise(parts[0])
-    if any(implementation(part.mechanism).promise(part) != first for part in parts[1:]):
+    # parts differ in their calendars only; one of each number of days and minutes stands for the others
+    unlike = {(part.frame.days, part.frame.period_min): part for part in reversed(parts)}
+    first, *others = [implementation(part.mechanism).promise(part) for part in unlike.values()]
+    if any(other != first for other in others):
         raise GuaranteeError("the periods would promise different things; make a study for each")
     return first
 
