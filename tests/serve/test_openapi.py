@@ -12,7 +12,7 @@ import pytest
 import privroute as pr
 
 
-@pytest.mark.parametrize(("kind", "examples", "addresses"), [("release", 40, 8), ("bare", 10, 7)])
+@pytest.mark.parametrize(("kind", "examples", "addresses"), [("release", 40, 9), ("bare", 10, 8)])
 def test_schemathesis_finds_nothing(
     kind: str,
     examples: int,
