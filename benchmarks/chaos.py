@@ -26,6 +26,7 @@ from networks import arguments, finish, say
 
 import privroute as pr
 from privroute.errors import BudgetError, PrivrouteError
+from privroute.history.period_histories import PeriodHistories
 from privroute.mechanism import learn as learn_module
 from privroute.privacy import ledger as privacy_ledger
 from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale, rho_to_epsilon
@@ -68,9 +69,21 @@ def history(run: int) -> pr.DemandHistory:
     return pr.DemandHistory(PAIRS, COUNTS, period_min=60, dates=[FIRST + dt.timedelta(days=run)])
 
 
+def periods(run: int) -> PeriodHistories:
+    """Three hours of such a day."""
+    day = FIRST + dt.timedelta(days=run)
+    frame = pr.Frame(PAIRS, pr.Calendar.of(["06:00-09:00/60min"], (day, day)))
+    return PeriodHistories.of(frame, [pr.DemandHistory.of(part, COUNTS) for part in frame.parts])
+
+
+def learned_from(run: int) -> pr.DemandHistory | PeriodHistories:
+    """One of four runs learns several periods under one charge, one another period, and two add to a stream."""
+    return periods(run) if run % 4 == 1 else history(run)
+
+
 def charged(place: Place, run: int) -> bool:
     """Whether the ledger on the disk has the run's charge."""
-    scope = scope_of(history(run).frame)
+    scope = scope_of(learned_from(run).frame)
     return any(charge.scope == scope for charge in place.ledger.account().charges)
 
 
@@ -86,7 +99,7 @@ def work(place: Place, run: int) -> None:
 
     OpenDPNoise.add_integers = watched  # type: ignore[method-assign, assignment]
     if run % 2:
-        pr.learn(SCENARIO.network, history(run), PROMISE, ledger=place.ledger).save(place.release(run))
+        pr.learn(SCENARIO.network, learned_from(run), PROMISE, ledger=place.ledger).save(place.release(run))
     else:
         stream = pr.Stream(place.stream, SCENARIO.network, PROMISE, pr.Daily(window=7), ledger=place.ledger)
         stream.add_day(history(run))

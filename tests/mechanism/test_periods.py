@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import privroute as pr
+from privroute.demand.neighbouring_periods import Estimate, neighbours, smoothed
 from privroute.errors import GuaranteeError, HistoryError
 from privroute.history.period_histories import PeriodHistories
 from privroute.mechanism.learn import Announcement, learn_with_noise
@@ -194,3 +195,36 @@ def test_histories_of_other_periods_and_flow_mechanisms_are_refused() -> None:
     _, bounded = frame_of("user", max_requests=2, each_period=True)
     with pytest.raises(GuaranteeError, match="neither a period nor a kind of day"):
         pr.Study(network, bounded, pr.Guarantee(1.0, 1e-6, "user"), period_weights={"noon": 2.0})
+
+
+def test_neighbouring_periods_borrow_strength_as_far_as_they_are_alike() -> None:
+    chance = np.random.default_rng(6)
+    shape = chance.gamma(1.0, 20.0, 500)
+    scale = 15.0
+    truth = [shape, 2 * shape, 1.5 * shape, chance.permutation(shape)]
+    noisy = [Estimate(chance.poisson(each) + chance.normal(0, scale, 500), scale) for each in truth]
+    better = smoothed(noisy, [(1,), (0, 2), (1,), (2,)])
+    error = [
+        (float(np.mean((one.counts - each) ** 2)), float(np.mean((other.counts - each) ** 2)))
+        for one, other, each in zip(noisy, better, truth, strict=True)
+    ]
+    assert all(after < 0.8 * before for before, after in error[:3])
+    assert error[3][1] < 1.1 * error[3][0]  # another distribution: nothing to borrow, and nothing lost
+    assert all(after.scale < before.scale for before, after in zip(noisy[:3], better[:3], strict=True))
+    drowned = [Estimate(chance.normal(0, scale, 500), scale), noisy[0]]
+    assert smoothed(drowned, [(1,), (0,)])[1] is noisy[0]
+    assert neighbours(calendar().slots) == [(1,), (0,), (), (4,), (3,), ()]
+
+
+def test_smoothing_is_a_public_option() -> None:
+    network, frame = frame_of()
+    histories_ = histories(frame, some_counts(frame, np.random.default_rng(5)))
+    plain = pr.Study(network, frame, GUARANTEE, pr.Counts(gap=1e-3, smooth_periods=False))
+    smooth = pr.Study(network, frame, GUARANTEE, pr.Counts(gap=1e-3))
+    assert Announcement(plain).certificate.rho == Announcement(smooth).certificate.rho
+    demands = []
+    for study in (plain, smooth):
+        release = learn_with_noise(study, histories_, None, None, Replayed(), measured=False)
+        demands.append([each.demand.rate_per_min for each in release.each() if each.demand is not None])
+    assert not np.array_equal(demands[0][0], demands[1][0])
+    assert np.array_equal(demands[0][2], demands[1][2])  # the night has no neighbour

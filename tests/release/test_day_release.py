@@ -40,6 +40,9 @@ def test_a_moment_has_the_policy_of_its_period_and_kind_of_day(release: pr.Relea
         release.at("2026-05-04 09:00")
     with pytest.raises(InputError, match="is not a moment"):
         release.at("monday morning")
+    for far in ("0001-01-01 07:30", "0001-01-01 00:00:00+14:00", "9999-12-31 23:59:59-12:00"):
+        with pytest.raises(ReleaseError, match="no policy"):
+            release.at(far)
 
 
 def test_a_folder_holds_all_periods_and_reads_each_when_it_is_used(release: pr.Release, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import privroute as pr
 
 
-@pytest.mark.parametrize(("kind", "examples", "addresses"), [("release", 40, 10), ("bare", 10, 8)])
+@pytest.mark.parametrize(("kind", "examples", "addresses"), [("release", 40, 11), ("bare", 10, 9)])
 def test_schemathesis_finds_nothing(
     kind: str,
     examples: int,

@@ -104,7 +104,9 @@ def show_periods(found: pr.Release) -> None:
     columns = ["period", "vehicles\nper hour", "above optimum", "verdict"]
     table("Policies by period", columns, rows, left=(0, 3))
     thin = [str(each.slot) for each in found.each() if is_thin(each)]
-    if thin:
+    if len(thin) == len(found.slots):
+        say("All periods are too thin to be used: none of their policies is shown to be better than no data.")
+    elif thin:
         say(f"Too thin to be used: {', '.join(thin)}. Their policies are not shown to be better than no data.")
 
 

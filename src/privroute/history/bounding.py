@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
 
-__all__ = ["bounded_total", "kept_requests", "new_salt"]
+__all__ = ["bounded_total", "exceeding", "kept_requests", "new_salt"]
 
 _SALT_BYTES = 16
 _ORDER = "ORDER BY key, clock_us, pair, copy"
@@ -35,6 +35,16 @@ def kept_requests(requests: str, contribution: Contribution) -> str:
         f"WHERE of_pair <= {contribution.max_per_pair}"
     )
     return f"SELECT day, slot, pair FROM ({per_user}) WHERE of_user <= {contribution.max_requests}"
+
+
+def exceeding(requests: str, contribution: Contribution) -> str:
+    """SQL of the number of units, or of units and pairs, that have more requests than the bounds: one number."""
+    unit = _unit(contribution)
+    parts = [
+        f"SELECT 1 FROM {requests} GROUP BY {unit} HAVING count(*) > {contribution.max_requests}",
+        f"SELECT 1 FROM {requests} GROUP BY {unit}, pair HAVING count(*) > {contribution.max_per_pair}",
+    ]
+    return f"SELECT count(*) FROM ({' UNION ALL '.join(parts)})"
 
 
 def bounded_total(requests: str, contribution: Contribution) -> str:

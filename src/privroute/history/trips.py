@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from privroute.errors import FormatError, HistoryError, arg
-from privroute.history.bounding import bounded_total, kept_requests
+from privroute.history.bounding import bounded_total, exceeding, kept_requests
 from privroute.history.nearest_zone import FAULTS, NearestZone
 from privroute.history.period_histories import CellCounts, PeriodHistories
 from privroute.history.trip_columns import (
@@ -264,7 +264,12 @@ class _Scan:
         else:
             self.database.rows(f"CREATE OR REPLACE TEMP TABLE requests AS {requests}")
             usable = "(SELECT * FROM requests WHERE reason = 0)"
-            kept = f"SELECT 0 AS reason, day, slot, pair FROM ({kept_requests(usable, self.contribution)})"
+            # files that are within the bounds, as the caller asserts, need no choice: all of their requests are kept
+            within = (
+                self.contribution.pre_bounded and not self.database.rows(exceeding(usable, self.contribution))[0][0]
+            )
+            chosen = f"(SELECT day, slot, pair FROM {usable})" if within else kept_requests(usable, self.contribution)
+            kept = f"SELECT 0 AS reason, day, slot, pair FROM ({chosen})"
             dropped = "SELECT reason, -1 AS day, 0 AS slot, -1 AS pair FROM requests WHERE reason > 0"
             tally.add(
                 **self.database.arrays(f"SELECT *, count(*) AS trips FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")

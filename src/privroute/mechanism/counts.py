@@ -17,6 +17,7 @@ from privroute.privacy.sensitivity import summed_counts_sensitivity
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from privroute.demand.neighbouring_periods import Estimate
     from privroute.history.demand_history import DemandHistory
     from privroute.mechanism.interface import Published
     from privroute.progress import Progress
@@ -36,6 +37,16 @@ def query(study: Study, history: DemandHistory, progress: Progress | None) -> ND
     return np.asarray(history.counts.sum(axis=0, dtype=np.int64))
 
 
-def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: Progress | None) -> Published:
-    """Policy and demand of the noisy sum over all days."""
-    return publish_counts(study, noisy, scale=promise.scale, weights=np.ones(study.frame.days), progress=progress)
+def publish(
+    study: Study,
+    promise: Promise,
+    noisy: NDArray[np.int64],
+    progress: Progress | None,
+    better: Estimate | None = None,
+) -> Published:
+    """Policy and demand of the noisy sum over all days.
+
+    better : an estimate of the same sums that uses neighbouring periods too, if there is one
+    """
+    weights = np.ones(study.frame.days)
+    return publish_counts(study, noisy, scale=promise.scale, weights=weights, progress=progress, better=better)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privroute.demand.gravity import GravityModel
+from privroute.demand.neighbouring_periods import Estimate
 from privroute.demand.nonnegative import nonnegative_counts
 from privroute.flows.optimum import solve_optimum
 from privroute.flows.varying_days import solve_for_all_days
@@ -37,14 +38,20 @@ def publish_counts(
     scale: float,
     weights: NDArray[np.float64],
     progress: Progress | None,
+    better: Estimate | None = None,
 ) -> Published:
     """Demand and policy of summed noisy counts, as in `demand_from_counts`.
 
     weights : (days,) of the days in the sum
+    better : an estimate of the same counts that uses neighbouring periods too, if there is one
     """
     options = cast("Counts | Daily", study.mechanism)
     tell(progress, "Fitting the demand", 0.0)
-    demand = demand_from_counts(study.network, study.frame, noisy, options, scale=scale, days=float(weights.sum()))
+    used = Estimate(noisy.astype(np.float64), scale) if better is None else better
+    values = noisy if better is None else used.counts
+    demand = demand_from_counts(
+        study.network, study.frame, values, options, scale=used.scale, days=float(weights.sum())
+    )
     demand, factor = with_known_total(study, demand)
     policy = policy_from_counts(study.network, demand, options, progress=progress)
     variation = options.day_variation if options.objective == "all days" else None

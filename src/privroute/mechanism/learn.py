@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from privroute.demand.neighbouring_periods import Estimate, neighbours, smoothed
 from privroute.errors import DemandError, GuaranteeError, HistoryError, LargeDeltaWarning, arg, named
 from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.history.period_histories import PeriodHistories
-from privroute.mechanism import quality
+from privroute.mechanism import counts, quality
 from privroute.mechanism.interface import Question
 from privroute.mechanism.registry import asked_once, implementation
 from privroute.mechanism.shares import Shares, days_question, total_question, with_days, with_total
@@ -28,7 +29,7 @@ from privroute.progress import check_progress, each_told
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.release import Part, Release
 from privroute.study.guarantee import Guarantee, delta_caveat
-from privroute.study.mechanisms import Daily
+from privroute.study.mechanisms import Counts, Daily
 from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
 from privroute.threads import available_threads
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from privroute.mechanism.interface import Published
     from privroute.mechanism.promise import Promise
     from privroute.progress import Progress
     from privroute.study.mechanisms import Mechanism, Unprotected
@@ -189,15 +191,33 @@ class Announcement:
             only = self._part(self.study, 1.0, history, measured=measured, progress=progress)
             return Release.of_part(only, certificate, on_saved)
         studies, shares = self.study.parts, self.study.period_shares
-
-        def learned(at: int) -> Part:
-            return self._part(studies[at], shares[at], history.part(at), measured=measured, progress=None)
-
+        positions = range(len(studies))
         threads = min(available_threads(), len(studies)) if type(self.noise) is OpenDPNoise else 1
+        chosen = self.study.mechanism
         with ThreadPoolExecutor(threads) as crew:
-            made = crew.map(learned, range(len(studies)))
+            if isinstance(chosen, Counts) and chosen.smooth_periods and self.shares is not None:
+                drawn = crew.map(lambda at: self._opened(studies[at], shares[at], history.part(at)), positions)
+                counted = list(each_told(drawn, len(studies), "Counting periods", progress))
+                noisy = [Estimate(each.noisy.astype(np.float64), each.shares.whole.scale) for each in counted]
+                better = smoothed(noisy, neighbours(self.study.calendar.slots))
+                made = crew.map(lambda at: counted[at].part(history.part(at), better[at], measured=measured), positions)
+            else:
+                made = crew.map(
+                    lambda at: self._part(studies[at], shares[at], history.part(at), measured=measured, progress=None),
+                    positions,
+                )
             parts = list(each_told(made, len(studies), "Learning periods", progress))
         return Release.of_parts(parts, certificate, on_saved)
+
+    def _opened(self, study: Study, share: float, history: DemandHistory) -> _Counted:
+        """The noisy counts of one period; what follows may use those of others."""
+        if self.shares is None:
+            raise GuaranteeError("the mechanism 'none' draws no noise")
+        shares = self.shares.divided(share)
+        draws = _Draws(shares.whole, history, self.noise, None, list(shares.whole.questions))
+        study = _asked_before(study, shares, draws)
+        question = Question(shares.own[0], partial(counts.query, study))
+        return _Counted(study, shares, draws.answer(question), self.noise, draws.left)
 
     def _part(
         self, study: Study, share: float, history: DemandHistory, *, measured: bool, progress: Progress | None
@@ -293,8 +313,10 @@ class _Draws:
 
 def _promise(parts: tuple[Study, ...]) -> Promise:
     """What each part promises by itself, which must be the same for all."""
-    first = implementation(parts[0].mechanism).promise(parts[0])
-    if any(implementation(part.mechanism).promise(part) != first for part in parts[1:]):
+    # parts differ in their calendars only; one of each number of days and minutes stands for the others
+    unlike = {(part.frame.days, part.frame.period_min): part for part in reversed(parts)}
+    first, *others = [implementation(part.mechanism).promise(part) for part in unlike.values()]
+    if any(other != first for other in others):
         raise GuaranteeError("the periods would promise different things; make a study for each")
     return first
 
@@ -305,14 +327,45 @@ def _check_kind(history: object) -> None:
         check_type(history, DemandHistory, "history", HistoryError)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counted:
+    """A period whose counts are drawn and whose policy is not yet made. It holds no history: those of all are many.
+
+    left : sensitivities of the questions that may still be asked
+    """
+
+    study: Study
+    shares: Shares
+    noisy: NDArray[np.int64]
+    noise: Noise
+    left: list[float]
+
+    def part(self, history: DemandHistory, better: Estimate, *, measured: bool) -> Part:
+        """Policy and demand of the estimate, and how useful they are."""
+        published = counts.publish(self.study, self.shares.for_mechanism, self.noisy, None, better)
+        draws = _Draws(self.shares.whole, history, self.noise, None, self.left)
+        return _measured(self.study, self.shares, draws, published, measured=measured)
+
+
 def _published(study: Study, shares: Shares, draws: _Draws, *, measured: bool) -> Part:
     """One period, or the only one: its total where that is measured, its policy, and how useful it is."""
+    study = _asked_before(study, shares, draws)
+    published = draws.hold(implementation(study.mechanism).converse(study, shares.for_mechanism, draws.progress))
+    return _measured(study, shares, draws, published, measured=measured)
+
+
+def _asked_before(study: Study, shares: Shares, draws: _Draws) -> Study:
+    """The study with what is measured before the mechanism asks: the total, and the variation of the days."""
     if shares.total:
         study = with_total(study, draws.answer(total_question(study, *shares.total)))
     if shares.days:
         question = days_question(study, *shares.days)
         study = with_days(study, draws.answer(question), shares.whole.scale / (question.grid or 1.0))
-    published = draws.hold(implementation(study.mechanism).converse(study, shares.for_mechanism, draws.progress))
+    return study
+
+
+def _measured(study: Study, shares: Shares, draws: _Draws, published: Published, *, measured: bool) -> Part:
+    """What was published, and how useful it is on the trips."""
     found = None
     if shares.quality and measured:
         found = draws.hold(quality.converse(study, shares.whole, shares.quality, published))

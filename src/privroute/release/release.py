@@ -140,7 +140,7 @@ class Release(ReleaseFrames):
                 raise ReleaseError("the hours of this release are not known, so it cannot be asked by the clock")
             position = calendar.slot_at(as_moment(when))
         if position is None:
-            raise ReleaseError(f"the release has no policy for {when}; it is for {calendar}")
+            raise ReleaseError(f"the release has no policy for {str(when)[:40]}; it is for {calendar}")
         return self._chosen(position)
 
     def each(self) -> Iterator[Release]:

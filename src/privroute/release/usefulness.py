@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from privroute.release.explanation import total_in_words
-from privroute.release.quality import NOT_MEASURED, VERDICTS
+from privroute.release.quality import NOT_MEASURED
 from privroute.release.signal import Signal
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def period_values(release: Release) -> dict[str, Any]:
         **release.slot.as_dict,
         "days": release.slot.calendar.days,
         "vehicles_per_hour": None if demand is None else demand.total_per_min * _MIN_PER_H,
-        "verdict": "not measured" if quality is None else VERDICTS[quality.verdict],
+        "verdict": "not measured" if quality is None else quality.words,
         "thin": is_thin(release),
         "quality": None if quality is None else quality.as_dict(),
     }

@@ -75,10 +75,10 @@ class Service:
         if departure == NOW:
             when = dt.datetime.now(time_zone(calendar.time_zone or "UTC"))
         if not self.release.parts and calendar.periods[0].begins is None:
-            raise InputError("this release does not say its hours; omit departure")
+            raise PolicyError("this release does not say its hours; omit departure")
         try:
             chosen = self.release.at(when)
-        except ReleaseError as problem:
+        except (ReleaseError, InputError) as problem:  # whatever it says, no policy is for it
             raise PolicyError(f"{problem}") from None
         with self._lock:
             if chosen.position not in self._periods:

@@ -199,6 +199,8 @@ class Calendar:
 
         moment : by the clock of the calendar's time zone; with an offset from UTC it is converted to it
         """
+        if not _EARLIEST <= moment.date() <= _LATEST:  # no clock of another zone is beyond what a date can name
+            return None
         if moment.tzinfo is not None:
             moment = moment.astimezone(time_zone(self.time_zone or "UTC")).replace(tzinfo=None)
         clock = (moment - dt.datetime.combine(moment.date(), dt.time())) // dt.timedelta(microseconds=1)

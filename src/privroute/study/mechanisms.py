@@ -47,9 +47,12 @@ __all__ = [
     "public_options",
 ]
 
-_LATER = {"fairness", "objective", "day_variation"}  # options that older certificates lack; they mean the default
+_LATER = {"fairness", "objective", "day_variation", "smooth_periods"}  # older certificates lack them: their defaults
 _GAP_HELP = "Solve the optimum up to this relative gap."
 _BINS_HELP = "Number of gravity bins within which negative counts are settled."
+_SMOOTH_HELP = (
+    "Of several periods, combine the noisy counts of neighbouring ones as far as they are alike. Default: true."
+)
 _SMALLEST_BIN_HELP = "Minimum number of pairs in a gravity bin."
 
 
@@ -64,6 +67,7 @@ class Counts:
     objective : "mean day": the optimum of the mean demand; "all days": the least mean travel time over days whose
         totals vary, for which it needs
     day_variation : public coefficient of variation of the days' totals; None: measured, with a share of rho
+    smooth_periods : of several periods, combine the noisy counts of neighbouring ones as far as they are alike
     """
 
     name: ClassVar[str] = "counts"
@@ -76,8 +80,11 @@ class Counts:
     fairness: float = option(0.0, FAIRNESS_HELP)
     objective: Objective = option("mean day", OBJECTIVE_HELP)  # noqa: RUF009 - a field
     day_variation: float | None = option(None, DAY_VARIATION_HELP)
+    smooth_periods: bool = option(default=True, words=_SMOOTH_HELP)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.smooth_periods, bool):
+            raise GuaranteeError(f"{named('smooth_periods')} is {self.smooth_periods!r}; pass True or False")
         check_gap(self.gap)
         check_fairness(self.fairness)
         check_whole("bins", self.bins, 1)
