@@ -229,10 +229,15 @@ def test_every_unit_gets_its_quality_and_a_share_of_zero_measures_nothing(unit: 
     release = pr.learn(SCENARIO.network, data, promise, mechanism)
     assert release.quality is not None
     assert list(release.quality.rows) == [RELEASED, "equilibrium", "gravity", "equal_demand", "free_flow"]
-    assert release.quality.verdict == "better"
     own = release.quality.above_optimum
-    assert own.high is not None
-    assert own.low <= own.value <= own.high < 1
+    if kept is None:
+        assert release.quality.verdict == "better"
+        assert own.high is not None
+        assert own.low <= own.value <= own.high < 1
+    else:  # without a total
+        assert release.quality.trips == "kept"
+        assert own.high is None
+        assert own.value < 1
     without = pr.learn(SCENARIO.network, data, promise, mechanism, quality_share=0.0)
     assert without.quality is None
     assert without.certificate.noise_scale is not None
@@ -314,6 +319,46 @@ def test_what_the_numbers_say() -> None:
     assert measured(-5.0, 1.0, 0.1).above_optimum.value == 0.0
 
 
+def test_a_lighter_sample_gives_no_upper_limit_and_no_better() -> None:
+    rows = {RELEASED: MeasuredRow(1.0, 0.1), "free_flow": MeasuredRow(20.0, 0.1)}
+    every, scaled, kept = (Quality(0.05, 100.0, 0.01, rows, trips) for trips in ("all", "scaled", "kept"))
+    assert every.words == "better than no data"
+    assert scaled.words == "better than no data (measured on the kept trips scaled to the total)"
+    assert scaled.above_optimum == every.above_optimum
+    assert kept.verdict == "undecided"
+    assert kept.words.startswith("not known: real traffic may be heavier than the kept trips")
+    assert kept.above_optimum.high is None
+    assert kept.baselines["free_flow"].high is None
+    assert kept.above_baselines["free_flow"][1:] == (-math.inf, math.inf)
+    assert "measured on the kept trips only" in kept.sentences[1]
+    assert kept.sentences[1].startswith("At least")
+    assert "the true trips" not in " ".join((*scaled.sentences, *kept.sentences))
+    for each in (every, scaled, kept):
+        assert Quality.from_dict(json.loads(json.dumps(each.as_dict()))) == each
+    worse = {RELEASED: MeasuredRow(20.0, 0.1), "free_flow": MeasuredRow(1.0, 0.1)}
+    assert "do not use" in Quality(0.05, 100.0, 0.01, worse, "kept").words
+    with pytest.raises(ReleaseError, match="whose trips"):
+        Quality(0.05, 100.0, 0.01, rows, "most")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unit", ["user", "user-day"])
+def test_a_folder_that_calls_kept_trips_all_trips_is_refused(unit: Any, tmp_path: Path) -> None:
+    data = pr.simulate_days(SCENARIO.demand, days=2, seed=1)
+    frame = replace(data.frame, contribution=pr.Contribution(unit, 4))
+    release = pr.learn(SCENARIO.network, pr.DemandHistory.of(frame, data.counts), pr.Guarantee(1.0, 1e-6, unit))
+    release.save(tmp_path / "out")
+    path = tmp_path / "out" / "release.json"
+    good = json.loads(path.read_text())
+    assert good["quality"]["measured_on"] == "the kept trips only"
+    assert good["quality"]["above_optimum_percent"][RELEASED]["high"] is None
+    assert pr.load_release(tmp_path / "out").quality == release.quality
+    assert release.quality is not None
+    for trips in ("all", "scaled"):
+        path.write_text(json.dumps({**good, "quality": replace(release.quality, trips=trips).as_dict()}))
+        with pytest.raises(ReleaseError, match="other trips"):
+            pr.load_release(tmp_path / "out")
+
+
 def bounded_fleet(**bounds: Any) -> tuple[pr.DemandHistory, pr.Demand]:
     """Users of whose trips two fifths are kept, and the demand of all trips."""
     every = pr.simulate_days(SCENARIO.demand, days=20, seed=2)
@@ -336,6 +381,9 @@ def test_kept_trips_alone_route_the_traffic_worse_than_no_advice_and_a_total_men
     equilibrium = above(replace(release, policy=no_advice), everybody)
     assert above(release, everybody) > max(10.0, 2 * equilibrium)
     assert release.certificate.total == {"source": "kept"}
+    assert release.quality is not None
+    assert release.quality.verdict == "undecided"
+    assert release.quality.above_optimum.high is None
 
     measured, _ = bounded_fleet(max_for_total=100)
     release = pr.learn(SCENARIO.network, measured, promise)
@@ -352,6 +400,7 @@ def test_kept_trips_alone_route_the_traffic_worse_than_no_advice_and_a_total_men
     assert release.quality is not None
     assert release.quality.above_optimum.high is not None
     assert release.quality.above_optimum.high < 1.0
+    assert release.quality.trips == "scaled"
 
 
 def test_a_release_of_drowned_counts_says_do_not_use() -> None:

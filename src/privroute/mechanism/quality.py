@@ -1,4 +1,4 @@
-"""How useful a release is on the true trips: one more question, asked after the policy is public.
+"""How useful a release is on the trips that are counted: one more question, asked after the policy is public.
 
 `questions` says what part of the promise it gets. `converse` is public, like that of a mechanism: it is made from the
 study, the promise and what was published, builds the policies to compare with, asks, and returns what the noisy answer
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.progress import Progress
+    from privroute.release.quality import Trips
     from privroute.study.study import Study
 
 __all__ = ["converse", "policies_to_compare", "questions"]
@@ -91,7 +92,7 @@ def converse(
         name: MeasuredRow(float(found[at]), float(deviation[at]), row.at_least)
         for at, (name, row) in enumerate(asked.rows.items(), start=1)
     }
-    return Quality(study.quality_share, float(found[0]), float(deviation[0]), measured)
+    return Quality(study.quality_share, float(found[0]), float(deviation[0]), measured, counted.trips)
 
 
 def policies_to_compare(
@@ -128,6 +129,7 @@ class _Counted:
     request : h, what one request more adds to the rate of its pair, vehicles per minute
     most : (pairs,) public; sums are cut off here, for arithmetic only
     per_unit : requests of one unit of data that may be in the sum
+    trips : whose these counts are
     noisy, scale : (pairs,) noisy sums and their noise; None where the mechanism releases none
     """
 
@@ -135,6 +137,7 @@ class _Counted:
     request: float
     most: NDArray[np.float64]
     per_unit: int
+    trips: Trips = "all"
     noisy: NDArray[np.float64] | None = None
     scale: float = 0.0
 
@@ -142,13 +145,15 @@ class _Counted:
     def of(cls, study: Study, published: Published) -> _Counted:
         frame, sums = study.frame, published.sums
         per_unit = 1 if frame.contribution is None else frame.contribution.max_requests
+        scaled = sums is not None and frame.total_per_h is not None
+        trips: Trips = "all" if frame.contribution is None else "scaled" if scaled else "kept"
         if sums is None:
             weights = np.ones(frame.days)
             most = np.full(len(frame.pairs), _MOST_TRIPS / max(len(frame.pairs), 1) + 1000.0)
-            return cls(weights, frame.expansion / (frame.days * frame.period_min), most, per_unit)
+            return cls(weights, frame.expansion / (frame.days * frame.period_min), most, per_unit, trips)
         request = sums.factor * frame.expansion / (float(sums.weights.sum()) * frame.period_min)
         most = 2 * np.maximum(sums.noisy, 0.0) + _SPARE_DEVIATIONS * sums.scale + _SPARE_TRIPS
-        return cls(sums.weights, request, most, per_unit, sums.noisy, sums.scale)
+        return cls(sums.weights, request, most, per_unit, trips, sums.noisy, sums.scale)
 
     def sums(self, history: DemandHistory) -> NDArray[np.float64]:
         """PRIVATE. (pairs,) weighted sum of the days' counts, cut off."""

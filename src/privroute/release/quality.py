@@ -6,6 +6,9 @@ Everything else here follows from these numbers:
 
     above the optimum    F_j − V lies between max_i (E_j − E_i), as no policy is below V, and E_j, as L is not above V
     verdict              from E_released − E_j, in which L cancels
+
+Where users are bounded, what is counted are the kept trips. Scaled to a known total they stand for the traffic. Without
+a total they are lighter than it by an unknown factor: then no upper limit follows, and no release is called better.
 """
 
 from __future__ import annotations
@@ -20,9 +23,20 @@ from privroute.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BASELINES", "NOT_MEASURED", "RELEASED", "Excess", "MeasuredRow", "Quality", "Verdict"]
+__all__ = [
+    "BASELINES",
+    "MEASURED_ON",
+    "NOT_MEASURED",
+    "RELEASED",
+    "Excess",
+    "MeasuredRow",
+    "Quality",
+    "Trips",
+    "Verdict",
+]
 
 Verdict = Literal["better", "undecided", "worse"]
+Trips = Literal["all", "scaled", "kept"]
 
 RELEASED = "released"
 BASELINES = {
@@ -39,8 +53,16 @@ VERDICTS = {
     "worse": "worse than no data: do not use",
 }
 
+MEASURED_ON = {
+    "all": "the true trips",
+    "scaled": "the kept trips scaled to the total",
+    "kept": "the kept trips only",
+}
+"""Whose travel time was measured."""
+
 NOT_MEASURED = "Not measured: nothing is known about how well this policy serves the true trips."
 _UNBOUNDED = ", and nothing bounds its travel time: do not use"
+_NOT_KNOWN = "not known: real traffic may be heavier than the kept trips; state or measure its total"
 
 CONFIDENCE = 0.95
 # One-sided quantiles of the normal distribution. An interval has 2.5 % for each side: 2.02 % for the excess and 0.47 %
@@ -92,12 +114,14 @@ class Quality:
     least : noisy L, a lower bound of the best possible travel time of the true traffic, vehicle-minutes per minute;
         least_deviation : of its noise
     rows : by name, RELEASED first
+    trips : whose travel time it is, see MEASURED_ON
     """
 
     share: float
     least: float
     least_deviation: float
     rows: Mapping[str, MeasuredRow]
+    trips: Trips = "all"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
@@ -113,6 +137,8 @@ class Quality:
             raise ReleaseError("the measured quality has no share of rho, or no noise")
         if next(iter(self.rows), None) != RELEASED or not set(self.rows) <= {RELEASED, *BASELINES}:
             raise ReleaseError("the measured quality has other rows than the released policy and the known baselines")
+        if self.trips not in MEASURED_ON:
+            raise ReleaseError("the measured quality does not say whose trips it was measured on")
 
     @property
     def above_optimum(self) -> Excess:
@@ -128,7 +154,8 @@ class Quality:
     def above_baselines(self) -> dict[str, tuple[float, float, float]]:
         """Released policy less each baseline: (value, low, high), percent of the best possible; negative is better.
 
-        Each interval alone holds with 95 %; infinite where the row that would bound it says at least.
+        Each interval alone holds with 95 %; infinite where the row that would bound it says at least, and where only
+        kept trips were measured.
         """
         own, found = self.rows[RELEASED], {}
         best = max(self._optimum()[0], 0.0)
@@ -136,8 +163,8 @@ class Quality:
             if name == RELEASED:
                 continue
             value, spread = own.excess - row.excess, _TEST * math.hypot(own.deviation, row.deviation)
-            low = -math.inf if row.at_least else value - spread
-            high = math.inf if own.at_least else value + spread
+            low = -math.inf if row.at_least or self.trips == "kept" else value - spread
+            high = math.inf if own.at_least or self.trips == "kept" else value + spread
             found[name] = tuple(_ratio(each, best) for each in (value, low, high))
         return found  # type: ignore[return-value]  # three of them
 
@@ -145,7 +172,8 @@ class Quality:
     def verdict(self) -> Verdict:
         """Whether the release beats everything that needs no data.
 
-        better : it is below every baseline, each at 97.5 %, so wrong in at most 2.5 % of releases
+        better : it is below every baseline, each at 97.5 %, so wrong in at most 2.5 % of releases; never where
+            only kept trips were measured
         worse : it is above one of them, together at 97.5 %
         """
         own = self.rows[RELEASED]
@@ -153,7 +181,8 @@ class Quality:
         if not others:
             return "undecided"
         apart = [(own.excess - row.excess, math.hypot(own.deviation, row.deviation)) for row in others]
-        if not own.at_least and all(value + _TEST * spread < 0 for value, spread in apart):
+        bounded = not own.at_least and self.trips != "kept"
+        if bounded and all(value + _TEST * spread < 0 for value, spread in apart):
             return "better"
         limit = _best_of(len(others))
         above = (value - limit * spread > 0 for value, spread in apart)
@@ -164,8 +193,11 @@ class Quality:
     @property
     def words(self) -> str:
         """The verdict in words; what is neither better nor bounded should not be used either."""
+        if self.trips == "kept" and self.verdict == "undecided":
+            return _NOT_KNOWN
         unbounded = self.verdict == "undecided" and self.above_optimum.high is None
-        return VERDICTS[self.verdict] + (_UNBOUNDED if unbounded else "")
+        measured_on = "" if self.trips == "all" else f" (measured on {MEASURED_ON[self.trips]})"
+        return VERDICTS[self.verdict] + (_UNBOUNDED if unbounded else "") + measured_on
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -175,8 +207,7 @@ class Quality:
         said = (
             f"{first} {_shown(own.low if own.high is None else own.value)} % above the best possible travel time"
             + ("" if own.high is None else f", between {_shown(own.low)} and {_shown(own.high)} % (95 % confidence)")
-            + ", measured on the true trips with noise, under the same guarantee"
-            + f" ({self.share:.0%} of rho)."
+            + f", measured on {MEASURED_ON[self.trips]} with noise, under the same guarantee ({self.share:.0%} of rho)."
         )
         rows = [f"{BASELINES[name][0].upper()}{BASELINES[name][1:]}: {each}." for name, each in self.baselines.items()]
         return (f"Verdict: {self.words}.", said, *rows)
@@ -187,6 +218,7 @@ class Quality:
             "share_of_rho": self.share,
             "confidence": CONFIDENCE,
             "verdict": self.words,
+            "measured_on": MEASURED_ON[self.trips],
             "above_optimum_percent": {name: self._excess(name).as_dict() for name in self.rows},
             "measured": {
                 "least_minutes": self.least,
@@ -205,9 +237,10 @@ class Quality:
             measured = values["measured"]  # type: ignore[index]
             rows = {name: MeasuredRow(**row) for name, row in measured["rows"].items()}
             share = values["share_of_rho"]  # type: ignore[index]
-            quality = cls(share, measured["least_minutes"], measured["least_deviation"], rows)
+            trips = next(name for name, said in MEASURED_ON.items() if said == values["measured_on"])  # type: ignore[index]
+            quality = cls(share, measured["least_minutes"], measured["least_deviation"], rows, trips)  # type: ignore[arg-type]
             same = quality.as_dict() == values
-        except (LookupError, TypeError, AttributeError, ArithmeticError):
+        except (LookupError, TypeError, AttributeError, ArithmeticError, StopIteration):
             same = False
         if not same:
             raise ReleaseError("the measured quality is damaged, or contradicts itself")
@@ -230,7 +263,7 @@ class Quality:
         low_percent = _ratio(max(low, 0.0), largest)
         value = _ratio(max(row.excess, 0.0), max(self.least, smallest))
         high = _ratio(max(row.excess + _EXCESS * row.deviation, 0.0), smallest)
-        bounded = not row.at_least and math.isfinite(high)
+        bounded = not row.at_least and self.trips != "kept" and math.isfinite(high)
         value = max(value, low_percent) if math.isfinite(value) else low_percent
         return Excess(min(value, high), low_percent, high if bounded else None)
 

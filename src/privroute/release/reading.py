@@ -171,6 +171,9 @@ def _quality(values: object, certificate: Certificate) -> Quality | None:
     quality = Quality.from_dict(values)
     if quality.share != certificate.study.get("quality_share", 0.0):
         raise ReleaseError("the measured quality has another share of rho than the certificate says")
+    source = None if certificate.total is None else certificate.total["source"]
+    if quality.trips not in {None: ("all",), "kept": ("kept",)}.get(source, ("scaled", "kept")):
+        raise ReleaseError("the measured quality is of other trips than the certificate says")
     return quality
 
 
