@@ -17,11 +17,13 @@ import privroute as pr
 from privroute.errors import GuaranteeError, HistoryError, ReleaseError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.time_bounds import BoundedTime, LeastTime
+from privroute.mechanism import counts
 from privroute.mechanism import quality as measuring
 from privroute.mechanism import shares as sharing
 from privroute.mechanism.interface import Question
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.quality import policies_to_compare
+from privroute.mechanism.shares import Shares
 from privroute.policy.travel_time import total_travel_time
 from privroute.release.quality import RELEASED, MeasuredRow, Quality
 
@@ -99,6 +101,24 @@ def test_a_user_moves_it_by_at_most_as_much_as_all_that_is_kept_of_them() -> Non
         for pair in range(12)
     ]
     assert 0.05 < max(steps) <= 1.0
+
+
+@pytest.mark.parametrize("kept", [None, pr.Contribution("user", 5), pr.Contribution("user-day", 5)])
+def test_a_replacement_moves_it_by_up_to_twice_as_much_and_no_more(kept: pr.Contribution | None) -> None:
+    """Two separate roads, of which the release takes one as lighter and one as heavier than they are."""
+    network = pr.Network([0, 2], [1, 3], pr.Latency.bpr([10.0, 10.0], [20.0, 20.0]), list("abcd"), zones=list("abcd"))
+    pairs = pr.Pairs([0, 2], [1, 3])
+    requests = 1 if kept is None else kept.max_requests
+    empty = pr.DemandHistory(pairs, np.zeros((1, 2), dtype=int), contribution=kept)
+    study = study_of(network, empty, 0.1)
+    promise = Shares.of(study, counts.promise(study)).for_mechanism
+    question = question_of(study, counts.publish(study, promise, np.array([6000, 6000]), None))
+    apart = int(3 * promise.scale)
+    one, other = (
+        pr.DemandHistory.of(empty.frame, np.array([[6000 + apart + first, 6000 - apart + second]]))
+        for first, second in ((requests, 0), (0, requests))
+    )
+    assert math.sqrt(2) < moved(question, one, other) <= 2.0
 
 
 def heavier(data: pr.DemandHistory) -> pr.DemandHistory:
