@@ -52,5 +52,5 @@ def moved(question: Question, one: pr.DemandHistory, other: pr.DemandHistory) ->
     """How far the integers of two histories are apart, over what the question declares: at most 1."""
     values: list[NDArray[np.int64]] = [question.ask(each, None) for each in (one, other)]
     distance = float(np.sqrt(sum((int(a) - int(b)) ** 2 for a, b in zip(*values, strict=True))))
-    assert question.grid is not None
-    return distance * question.grid / question.sensitivity
+    assert question.moved is not None
+    return distance / question.moved

@@ -178,7 +178,7 @@ class TestPlantedBugs:
         def greedy(*arguments: Any) -> Any:
             asking = right(*arguments)
             question = next(asking)
-            yield Question(question.sensitivity * more[0], question.ask, question.grid)
+            yield Question(question.sensitivity * more[0], question.ask, question.grid, question.moved)
 
         monkeypatch.setattr(measuring, "converse", greedy)
         data = days_of(STEEP, 1, 300)

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from privroute.errors import GuaranteeError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
@@ -74,11 +76,18 @@ class Question:
         promise says of this question
     ask : PRIVATE: history, progress -> integers on the grid, (entries,). Its progress is k of a public K
     grid : what one integer stands for in the units of the promise; None: the promise's own
+    moved : largest ℓ2 distance of the integers themselves; required with a grid of its own, so that the two can be
+        compared. None: sensitivity over the promise's grid
     """
 
     sensitivity: float
     ask: Callable[[DemandHistory, Progress | None], NDArray[np.int64]]
     grid: float | None = None
+    moved: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.grid is None) != (self.moved is None):
+            raise GuaranteeError("a question with a grid of its own says how far its integers move, and no other does")
 
 
 class Implementation(Protocol):

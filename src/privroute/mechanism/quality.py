@@ -85,7 +85,7 @@ def converse(
     least = LeastTime.at(study.network, study.pairs, best.link_flow(model))
     precision = promise.scale / allowed[-1]
     asked = _Asked.of(study, counted, least, model, rows, precision)
-    noisy = yield Question(allowed[-1], asked.ask, allowed[-1] / asked.sensitivity * _ROUNDED_DOWN)
+    noisy = yield Question(allowed[-1], asked.ask, allowed[-1] / asked.sensitivity * _ROUNDED_DOWN, asked.sensitivity)
     found = noisy / asked.multiplier
     deviation = precision * asked.sensitivity / asked.multiplier
     measured = {
@@ -165,7 +165,7 @@ class _Counted:
         def ask(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
             return np.array([np.rint(self.sums(history).sum())], dtype=np.int64)
 
-        return Question(allowed, ask, allowed / (self.per_unit + 1) * _ROUNDED_DOWN)
+        return Question(allowed, ask, allowed / (self.per_unit + 1) * _ROUNDED_DOWN, self.per_unit + 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

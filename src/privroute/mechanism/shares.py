@@ -79,7 +79,7 @@ def total_question(study: Study, allowed: float) -> Question:
     kept = study.frame.contribution
     if kept is None or kept.max_for_total is None:
         raise GuaranteeError("the study does not say how many requests of a user count for the total")
-    return Question(allowed, _requests, allowed / kept.max_for_total * _ROUNDED_DOWN)
+    return Question(allowed, _requests, allowed / kept.max_for_total * _ROUNDED_DOWN, kept.max_for_total)
 
 
 def _requests(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
