@@ -20,7 +20,7 @@ from privroute.flows.time_bounds import BoundedTime, LeastTime
 from privroute.mechanism import counts
 from privroute.mechanism import quality as measuring
 from privroute.mechanism import shares as sharing
-from privroute.mechanism.interface import Question
+from privroute.mechanism.interface import Published, Question
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.quality import policies_to_compare
 from privroute.mechanism.shares import Shares
@@ -421,6 +421,23 @@ def test_kept_trips_alone_route_the_traffic_worse_than_no_advice_and_a_total_men
     assert release.quality.above_optimum.high is not None
     assert release.quality.above_optimum.high < 1.0
     assert release.quality.trips == "scaled"
+
+
+def test_a_known_total_counts_where_layered_asks_for_zones_only() -> None:
+    """Noise that drowns pairs: there are no noisy counts of pairs, and the kept trips are measured at the total."""
+    data, everybody = bounded_fleet()
+    frame = replace(data.frame, total_per_h=60 * everybody.total_per_min)
+    history = pr.DemandHistory.of(frame, data.counts, simulated=True)
+    promise = pr.Guarantee(0.001, 1e-6, "user")
+    found = learn_with_noise(SCENARIO.network, history, promise, "layered", SeededNoise(1), quality_share=0.45)
+    assert found.demand is not None
+    assert found.quality is not None
+    assert found.quality.trips == "scaled"
+    study = pr.Study(SCENARIO.network, frame, promise, "layered", quality_share=0.45)
+    published = Published(found.policy, found.demand, factor=found.demand.total_per_min / 7.0)
+    counted = measuring._Counted.of(study, published)
+    assert counted.noisy is None
+    assert counted.request == pytest.approx(found.demand.total_per_min / 7.0 / (frame.days * frame.period_min))
 
 
 def test_a_release_of_drowned_counts_says_do_not_use() -> None:

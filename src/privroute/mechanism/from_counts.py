@@ -46,14 +46,17 @@ def publish_counts(
     demand, factor = with_known_total(study, demand)
     policy = policy_from_counts(study.network, demand, options, progress=progress)
     counts = freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None
-    return Published(policy, demand, counts, NoisySums(noisy.astype(np.float64), scale, weights, factor))
+    return Published(policy, demand, counts, NoisySums(noisy.astype(np.float64), scale, weights), factor)
 
 
-def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float]:
-    """A demand with the total that the study states or that was measured, and the factor that gave it."""
+def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float | None]:
+    """A demand with the total that the study states or that was measured, and the factor that gave it.
+
+    Where no total is known the demand stays as it is, and there is no factor.
+    """
     total = study.frame.total_per_min
     if total is None or not demand.total_per_min > 0:
-        return demand, 1.0
+        return demand, None
     factor = total / demand.total_per_min
     return demand * factor, factor
 

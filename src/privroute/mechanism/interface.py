@@ -45,13 +45,11 @@ class NoisySums:
 
     noisy : (pairs,) Σ_days weight · noisy count; scale : of the noise in each
     weights : (days,) public, at most 1
-    factor : by which the rates were multiplied, so that their total is a public or measured one
     """
 
     noisy: NDArray[np.float64]
     scale: float
     weights: NDArray[np.float64]
-    factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,12 +58,14 @@ class Published:
 
     demand, noisy_counts : only where the mechanism releases a demand
     sums : what the demand was made of, where that is noisy sums of days
+    factor : by which its rates were multiplied, so that their total is a public or measured one; None where none is known
     """
 
     policy: RoutingPolicy
     demand: Demand | None = None
     noisy_counts: NDArray[np.int64] | None = None
     sums: NoisySums | None = None
+    factor: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -145,13 +145,13 @@ class _Counted:
     def of(cls, study: Study, published: Published) -> _Counted:
         frame, sums = study.frame, published.sums
         per_unit = 1 if frame.contribution is None else frame.contribution.max_requests
-        scaled = sums is not None and frame.total_per_h is not None
-        trips: Trips = "all" if frame.contribution is None else "scaled" if scaled else "kept"
+        trips: Trips = "all" if frame.contribution is None else "kept" if published.factor is None else "scaled"
+        vehicles = frame.expansion * (1.0 if published.factor is None else published.factor)
         if sums is None:
             weights = np.ones(frame.days)
             most = np.full(len(frame.pairs), _MOST_TRIPS / max(len(frame.pairs), 1) + 1000.0)
-            return cls(weights, frame.expansion / (frame.days * frame.period_min), most, per_unit, trips)
-        request = sums.factor * frame.expansion / (float(sums.weights.sum()) * frame.period_min)
+            return cls(weights, vehicles / (frame.days * frame.period_min), most, per_unit, trips)
+        request = vehicles / (float(sums.weights.sum()) * frame.period_min)
         most = 2 * np.maximum(sums.noisy, 0.0) + _SPARE_DEVIATIONS * sums.scale + _SPARE_TRIPS
         return cls(sums.weights, request, most, per_unit, trips, sums.noisy, sums.scale)
 
