@@ -106,7 +106,7 @@ def test_a_user_moves_it_by_at_most_as_much_as_all_that_is_kept_of_them() -> Non
 @pytest.mark.parametrize("kept", [None, pr.Contribution("user", 5), pr.Contribution("user-day", 5)])
 def test_a_replacement_moves_it_by_up_to_twice_as_much_and_no_more(kept: pr.Contribution | None) -> None:
     """Two separate roads, of which the release takes one as lighter and one as heavier than they are."""
-    network = pr.Network([0, 2], [1, 3], pr.Latency.bpr([10.0, 10.0], [20.0, 20.0]), list("abcd"), zones=list("abcd"))
+    network = pr.Network([0, 2], [1, 3], pr.Latency.bpr([10.0, 10.0], [20.0, 20.0]), list("abcd"))
     pairs = pr.Pairs([0, 2], [1, 3])
     requests = 1 if kept is None else kept.max_requests
     empty = pr.DemandHistory(pairs, np.zeros((1, 2), dtype=int), contribution=kept)

@@ -58,7 +58,8 @@ class Published:
 
     demand, noisy_counts : only where the mechanism releases a demand
     sums : what the demand was made of, where that is noisy sums of days
-    factor : by which its rates were multiplied, so that their total is a public or measured one; None where none is known
+    factor : by which its rates were multiplied, so that their total is a public or measured one; None where
+        none is known
     """
 
     policy: RoutingPolicy
