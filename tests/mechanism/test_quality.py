@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.mechanism.flow_cases import braess, history, roads, sgd
-from tests.mechanism.quality_cases import SHARE, moved, published_of, question_of, study_of
+from tests.mechanism.quality_cases import (
+    SCENARIO,
+    SHARE,
+    above,
+    bounded_fleet,
+    days_of,
+    moved,
+    one_more,
+    published_of,
+    question_of,
+    study_of,
+)
 
 import privroute as pr
 from privroute.errors import GuaranteeError, HistoryError, ReleaseError
@@ -20,14 +31,13 @@ from privroute.flows.time_bounds import BoundedTime, LeastTime
 from privroute.mechanism import counts
 from privroute.mechanism import quality as measuring
 from privroute.mechanism import shares as sharing
-from privroute.mechanism.interface import Published, Question
+from privroute.mechanism.interface import Question
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.quality import policies_to_compare
 from privroute.mechanism.shares import Shares
 from privroute.policy.travel_time import total_travel_time
 from privroute.release.quality import RELEASED, MeasuredRow, Quality
 
-SCENARIO = pr.sioux_falls(latency="bpr")
 STEEP = pr.Network(
     [0, 0, 1, 1, 2, 3],
     [1, 2, 2, 3, 3, 0],
@@ -41,18 +51,6 @@ MECHANISMS: dict[str, Any] = {
     "daily": pr.Daily(),
     "recent": pr.Daily(half_life_days=1.0, window=2),
 }
-
-
-def days_of(network: pr.Network, seed: int, size: int, **options: Any) -> pr.DemandHistory:
-    pairs = pr.Pairs.of_zones(network)
-    counts = np.random.default_rng(seed).integers(0, size + 1, (3, len(pairs)))
-    return pr.DemandHistory(pairs, counts, **options)
-
-
-def one_more(data: pr.DemandHistory, day: int, pair: int, requests: int = 1) -> pr.DemandHistory:
-    counts = data.counts.copy()
-    counts[day, pair] += requests
-    return pr.DemandHistory.of(data.frame, counts)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -339,60 +337,6 @@ def test_what_the_numbers_say() -> None:
     assert measured(-5.0, 1.0, 0.1).above_optimum.value == 0.0
 
 
-def test_a_lighter_sample_gives_no_upper_limit_and_no_better() -> None:
-    rows = {RELEASED: MeasuredRow(1.0, 0.1), "free_flow": MeasuredRow(20.0, 0.1)}
-    every, scaled, kept = (Quality(0.05, 100.0, 0.01, rows, trips) for trips in ("all", "scaled", "kept"))
-    assert every.words == "better than no data"
-    assert scaled.words == "better than no data (measured on the kept trips scaled to the total)"
-    assert scaled.above_optimum == every.above_optimum
-    assert kept.verdict == "undecided"
-    assert kept.words.startswith("not known: real traffic may be heavier than the kept trips")
-    assert kept.above_optimum.high is None
-    assert kept.baselines["free_flow"].high is None
-    assert kept.above_baselines["free_flow"][1:] == (-math.inf, math.inf)
-    assert "measured on the kept trips only" in kept.sentences[1]
-    assert kept.sentences[1].startswith("At least")
-    assert "the true trips" not in " ".join((*scaled.sentences, *kept.sentences))
-    for each in (every, scaled, kept):
-        assert Quality.from_dict(json.loads(json.dumps(each.as_dict()))) == each
-    worse = {RELEASED: MeasuredRow(20.0, 0.1), "free_flow": MeasuredRow(1.0, 0.1)}
-    assert "do not use" in Quality(0.05, 100.0, 0.01, worse, "kept").words
-    with pytest.raises(ReleaseError, match="whose trips"):
-        Quality(0.05, 100.0, 0.01, rows, "most")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("unit", ["user", "user-day"])
-def test_a_folder_that_calls_kept_trips_all_trips_is_refused(unit: Any, tmp_path: Path) -> None:
-    data = pr.simulate_days(SCENARIO.demand, days=2, seed=1)
-    frame = replace(data.frame, contribution=pr.Contribution(unit, 4))
-    release = pr.learn(SCENARIO.network, pr.DemandHistory.of(frame, data.counts), pr.Guarantee(1.0, 1e-6, unit))
-    release.save(tmp_path / "out")
-    path = tmp_path / "out" / "release.json"
-    good = json.loads(path.read_text())
-    assert good["quality"]["measured_on"] == "the kept trips only"
-    assert good["quality"]["above_optimum_percent"][RELEASED]["high"] is None
-    assert pr.load_release(tmp_path / "out").quality == release.quality
-    assert release.quality is not None
-    for trips in ("all", "scaled"):
-        path.write_text(json.dumps({**good, "quality": replace(release.quality, trips=trips).as_dict()}))
-        with pytest.raises(ReleaseError, match="other trips"):
-            pr.load_release(tmp_path / "out")
-
-
-def bounded_fleet(**bounds: Any) -> tuple[pr.DemandHistory, pr.Demand]:
-    """Users of whose trips two fifths are kept, and the demand of all trips."""
-    every = pr.simulate_days(SCENARIO.demand, days=20, seed=2)
-    kept = np.random.default_rng(3).binomial(every.counts, 0.4)
-    total = int(every.counts.sum()) if "max_for_total" in bounds else None
-    frame = replace(every.frame, contribution=pr.Contribution("user", 10, 2, **bounds))
-    return pr.DemandHistory.of(frame, kept, requests=total), every.mean
-
-
-def above(release: pr.Release, demand: pr.Demand) -> float:
-    best = pr.solve_optimum(SCENARIO.network, demand).total_travel_time
-    return 100 * (total_travel_time(SCENARIO.network, release.policy, demand) / best - 1)
-
-
 def test_kept_trips_alone_route_the_traffic_worse_than_no_advice_and_a_total_mends_it() -> None:
     promise = pr.Guarantee(1.0, 1e-6, "user")
     data, everybody = bounded_fleet()
@@ -421,23 +365,6 @@ def test_kept_trips_alone_route_the_traffic_worse_than_no_advice_and_a_total_men
     assert release.quality.above_optimum.high is not None
     assert release.quality.above_optimum.high < 1.0
     assert release.quality.trips == "scaled"
-
-
-def test_a_known_total_counts_where_layered_asks_for_zones_only() -> None:
-    """Noise that drowns pairs: there are no noisy counts of pairs, and the kept trips are measured at the total."""
-    data, everybody = bounded_fleet()
-    frame = replace(data.frame, total_per_h=60 * everybody.total_per_min)
-    history = pr.DemandHistory.of(frame, data.counts, simulated=True)
-    promise = pr.Guarantee(0.001, 1e-6, "user")
-    found = learn_with_noise(SCENARIO.network, history, promise, "layered", SeededNoise(1), quality_share=0.45)
-    assert found.demand is not None
-    assert found.quality is not None
-    assert found.quality.trips == "scaled"
-    study = pr.Study(SCENARIO.network, frame, promise, "layered", quality_share=0.45)
-    published = Published(found.policy, found.demand, factor=found.demand.total_per_min / 7.0)
-    counted = measuring._Counted.of(study, published)
-    assert counted.noisy is None
-    assert counted.request == pytest.approx(found.demand.total_per_min / 7.0 / (frame.days * frame.period_min))
 
 
 def test_a_release_of_drowned_counts_says_do_not_use() -> None:

@@ -40,6 +40,7 @@ _FAULTS = {
     7: "does not reach the destination",
 }
 _OF_A_PAIR = 6  # from here on, faults name a pair
+_BLOCKS = 16  # in which the core adds up loads
 _FEW_PAIRS = 64  # so few are not worth a thread
 
 
@@ -173,6 +174,14 @@ class Bushes:
     def load(self, rate_per_min: NDArray[np.float64]) -> NDArray[np.float64]:
         """(links,) Σ_w rate_w x_w."""
         return self._core.load(rate_per_min, available_threads())
+
+    @property
+    def roundings(self) -> int:
+        """Roundings, each a relative 2⁻⁵³, by which `load` may be off: docs/proofs/quality.md, Lemma 4.
+
+        `expected` may be off by at most twice as many.
+        """
+        return self.network.links + self.network.nodes + int(self.root.size) + _BLOCKS
 
     def expected(self, link_values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(pairs,) Σ_e x_we v_e."""
