@@ -66,9 +66,11 @@ _NOT_KNOWN = "not known: real traffic may be heavier than the kept trips; state 
 
 CONFIDENCE = 0.95
 # One-sided quantiles of the normal distribution. An interval has 2.5 % for each side: 2.02 % for the excess and 0.47 %
-# for the optimum it is divided by. A lower limit is the best of several, each of which gets its part of the 2.02 %.
+# for the optimum it is divided by. A lower limit is the best of several, each of which gets its part of the 2.02 %; and
+# so is an upper limit of the optimum, of the 0.47 %.
 _EXCESS, _OPTIMUM, _TEST = 2.05, 2.60, 1.96
 _BEST_OF = {0: 2.05, 1: 2.05, 2: 2.33, 3: 2.48, 4: 2.58}
+_OPTIMUM_OF = {0: 2.60, 1: 2.60, 2: 2.83, 3: 2.96, 4: 3.05, 5: 3.11}
 _PERCENT = 100.0
 
 
@@ -247,12 +249,14 @@ class Quality:
         return quality
 
     def _optimum(self) -> tuple[float, float]:
-        """Limits of V: L is not above it, and no policy is below it."""
+        """Limits of V, each with 0.47 %: L is not above it, and no policy, L + E_j, is below it."""
         spread = _OPTIMUM * self.least_deviation
+        rows = [row for row in self.rows.values() if not row.at_least]
+        limit = _OPTIMUM_OF[len(rows)]
         upper = min(
-            (row.excess + _OPTIMUM * row.deviation for row in self.rows.values() if not row.at_least), default=math.inf
+            (row.excess + limit * math.hypot(self.least_deviation, row.deviation) for row in rows), default=math.inf
         )
-        return self.least - spread, self.least + spread + max(upper, 0.0)
+        return self.least - spread, self.least + max(upper, spread)
 
     def _excess(self, name: str) -> Excess:
         row = self.rows[name]
