@@ -52,11 +52,14 @@ def publish_counts(
 def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float | None]:
     """A demand with the total that the study states or that was measured, and the factor that gave it.
 
-    Where no total is known the demand stays as it is, and there is no factor.
+    Where no total is known the demand stays as it is, and there is no factor. A demand of which the noise left nothing
+    has no factor either: the total is then spread evenly.
     """
     total = study.frame.total_per_min
-    if total is None or not demand.total_per_min > 0:
+    if total is None:
         return demand, None
+    if not demand.total_per_min > 0:
+        return Demand(demand.pairs, np.full(len(demand.pairs), total / max(len(demand.pairs), 1))), None
     factor = total / demand.total_per_min
     return demand * factor, factor
 

@@ -181,7 +181,9 @@ class Announcement:
         shares = self.shares
         draws = self._charged(history, progress)
         if shares.total:
-            study = with_total(study, draws.answer(total_question(study, *shares.total)))
+            question = total_question(study, *shares.total)
+            scale = shares.whole.scale / (question.grid or shares.whole.grid)
+            study = with_total(study, draws.answer(question), scale)
         published = draws.hold(implementation(study.mechanism).converse(study, shares.for_mechanism, progress))
         found = None
         if shares.quality and measured:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.demand.layered_estimate import positive_mean
 from privroute.errors import GuaranteeError
 from privroute.mechanism import quality
 from privroute.mechanism.interface import Question
@@ -87,11 +88,18 @@ def _requests(history: DemandHistory, _progress: Progress | None) -> NDArray[np.
     return np.array([history.requests], dtype=np.int64)
 
 
-def with_total(study: Study, noisy: NDArray[np.int64]) -> Study:
-    """The study with the measured total in the place of a public one; as it is where the noise left nothing."""
+def with_total(study: Study, noisy: NDArray[np.int64], scale: float) -> Study:
+    """The study with the measured total in the place of a public one.
+
+    A total is positive, and its noise is known: where that is not small beside it, its mean given the noisy one is
+    taken, so that there is a measured total whatever was drawn.
+
+    scale : of the noise
+    """
     frame = study.frame
-    per_h = float(noisy[0]) * frame.expansion * _MIN_PER_H / (frame.days * frame.period_min)
-    if not per_h > 0 or frame.contribution is None:
-        return study
+    if frame.contribution is None:
+        raise GuaranteeError("the study does not bound users, so there is no total to measure")
+    requests = positive_mean(float(noisy[0]), scale**2)
+    per_h = requests * frame.expansion * _MIN_PER_H / (frame.days * frame.period_min)
     known = replace(frame.contribution, max_for_total=None)
     return replace(study, frame=replace(frame, contribution=known, total_per_h=per_h))
