@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from privroute.release.quality import Trips
     from privroute.study.study import Study
 
-__all__ = ["converse", "policies_to_compare", "questions"]
+__all__ = ["converse", "moved_together", "policies_to_compare", "questions"]
 
 _GAP = 1e-6  # of the policies to compare with, unless the released one was solved less tightly itself
 _FOR_TOTAL = 0.1  # of the share, where no demand is released and the total is asked first
@@ -267,9 +267,7 @@ class _Asked:
         terms = _ROUNDINGS + 4 * float(study.network.latency.roundings().max(initial=0.0))
         terms += max(row.policy.stored.roundings for row in rows.values()) + study.frame.days
         rounding = 2 * _UNIT_ROUNDOFF * terms * (np.array(largest) + largest[0]) * multiplier + 1.0
-        each, rounded, requests = float(one.max(initial=0.0)), float(np.linalg.norm(rounding)), counted.per_unit
-        # the second term, so that a part of a unit's requests costs no more than its part: docs/proofs/ledger.md
-        whole = max(requests * each + rounded, math.sqrt(requests) * (each + rounded))
+        whole = moved_together(counted.per_unit, float(one.max(initial=0.0)), float(np.linalg.norm(rounding)))
         return cls(counted, least, rows, multiplier, whole * _ROUNDED_UP)
 
     def ask(self, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
@@ -300,6 +298,14 @@ class _Asked:
             or row.time.largest_loss(float(above[1 + rows + at]), row.most) > _TOLERABLE_LOSS * float(deviation[1 + at])
             for at, (name, row) in enumerate(self.rows.items())
         }
+
+
+def moved_together(requests: int, each: float, rounded: float) -> float:
+    """S for a unit of k requests that move the integers by `each`, and all of them once more by rounding.
+
+    It is such that n of the k requests move them by at most √(n/k) S. docs/proofs/quality.md, Theorem 1
+    """
+    return max(requests * each + rounded, math.sqrt(requests) * (each + rounded))
 
 
 def _row(
