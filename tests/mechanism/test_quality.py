@@ -108,7 +108,7 @@ def test_a_replacement_moves_it_by_up_to_twice_as_much_and_no_more(kept: pr.Cont
     pairs = pr.Pairs([0, 2], [1, 3])
     requests = 1 if kept is None else kept.max_requests
     empty = pr.DemandHistory(pairs, np.zeros((1, 2), dtype=int), contribution=kept)
-    study = study_of(network, empty, 0.1)
+    study = study_of(network, empty, 1.0)
     promise = Shares.of(study, counts.promise(study)).for_mechanism
     question = question_of(study, counts.publish(study, promise, np.array([6000, 6000]), None))
     apart = int(3 * promise.scale)

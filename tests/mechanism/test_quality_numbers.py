@@ -22,7 +22,7 @@ def diamonds(count: int) -> pr.Network:
     head = np.concatenate([first + 1, first + 2, first + 3, first + 3])
     chance = np.random.default_rng(1)
     minutes = chance.uniform(1.0, 1.1, 4 * count)
-    return pr.Network(tail, head, pr.Latency.bpr(minutes, np.full(4 * count, 0.5)))
+    return pr.Network(tail, head, pr.Latency.bpr(minutes, np.full(4 * count, 0.5)), range(3 * count + 1))
 
 
 def exact_load(bushes: Bushes, rates: np.ndarray[Any, Any]) -> list[Fraction]:
