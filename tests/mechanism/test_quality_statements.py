@@ -35,6 +35,27 @@ def test_the_upper_limit_of_the_optimum_fails_in_half_a_percent_however_many_row
     assert failed >= 0.002 * draws  # and it is not wasteful
 
 
+def test_slack_widens_every_limit_that_it_concerns() -> None:
+    def measured(own: float, other: float, own_slack: float, other_slack: float) -> Quality:
+        rows = {
+            RELEASED: MeasuredRow(own, 0.1, slack=own_slack),
+            "free_flow": MeasuredRow(other, 0.1, slack=other_slack),
+        }
+        return Quality(0.05, 100.0, 0.01, rows)
+
+    plain, wide = measured(1.0, 20.0, 0.0, 0.0), measured(1.0, 20.0, 5.0, 0.0)
+    assert plain.above_optimum.high is not None
+    assert wide.above_optimum.high == pytest.approx(plain.above_optimum.high + 5.0, rel=1e-3)
+    assert wide.verdict == "better"
+    assert measured(1.0, 20.0, 18.9, 0.0).verdict == "undecided"
+    assert measured(20.0, 1.0, 0.0, 0.0).verdict == "worse"
+    assert measured(20.0, 1.0, 0.0, 18.9).verdict == "undecided"
+    assert measured(20.0, 1.0, 0.0, 5.0).above_optimum.low < measured(20.0, 1.0, 0.0, 0.0).above_optimum.low - 4
+    assert Quality.from_dict(json.loads(json.dumps(wide.as_dict()))) == wide
+    with pytest.raises(ReleaseError, match="no noise"):
+        measured(1.0, 20.0, -1.0, 0.0)
+
+
 def test_a_lighter_sample_gives_no_upper_limit_and_no_better() -> None:
     rows = {RELEASED: MeasuredRow(1.0, 0.1), "free_flow": MeasuredRow(20.0, 0.1)}
     every, scaled, kept = (Quality(0.05, 100.0, 0.01, rows, trips) for trips in ("all", "scaled", "kept"))

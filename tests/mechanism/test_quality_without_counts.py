@@ -107,6 +107,6 @@ def test_trips_that_are_cut_off_are_found_and_leave_no_upper_limit() -> None:
         found = question.ask(each, None) / asked.multiplier
         deviation = 1e-6 * found.max() * np.ones(found.size)
         assert (asked.counted.cut(each) > 0) == cut
-        assert all(asked.at_least(found, deviation).values()) or not cut
+        assert all(row.at_least for row in asked.measured(found, deviation).values()) or not cut
     steps = [moved(question, heavy, one_more(heavy, 1, pair)) for pair in range(12)]
     assert max(steps) <= 1.0

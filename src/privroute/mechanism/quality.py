@@ -15,7 +15,7 @@ import numpy as np
 
 from privroute.demand.without_data import free_flow_policy, gravity_policy, uniform_policy
 from privroute.errors import PrivrouteError
-from privroute.flows.optimum import solve_equilibrium
+from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.flows.time_bounds import BoundedTime, LeastTime
 from privroute.mechanism.expected_flows import ExpectedFlows
 from privroute.mechanism.interface import Question
@@ -44,10 +44,9 @@ _FOR_TOTAL = 0.1  # of the share, where no demand is released and the total is a
 _WEIGHTS = {RELEASED: 0.45, "least": 0.05}  # squared; the other rows share the rest
 _WATCHED = 0.2  # of it, where no noisy counts are known, for what is out of range
 _NEGLIGIBLE = 0.1  # expected loss over the deviation of the noise
-_TOLERABLE_LOSS = 0.5  # largest loss that a measurement of what is out of range leaves, over the same
-_UPPER, _SEEN = 2.05, 3.0  # deviations of a noisy number: its upper limit, and from where on it is not 0
+_UPPER, _SEEN = 3.6, 3.0  # deviations of a noisy number: its upper limit (0.02 %), and from where on it is not 0
 _CEILINGS = tuple(2.0**power for power in range(3, 15))  # multiples of the free-flow time
-_TOLERABLE = 0.25  # deviation over the larger of modelled optimum and modelled excess
+_TOLERABLE = 0.25  # deviation, or slack, over the larger of optimum and excess
 _RESOLUTION = 2.0**20  # integers per sensitivity
 _LARGEST_INTEGER = 2.0**58
 _ROUNDED_DOWN = 1 - 1e-12
@@ -56,6 +55,7 @@ _UNIT_ROUNDOFF = 2.0**-53
 _ROUNDINGS = 64
 _MOST_OF_MEAN = 1000.0  # times the mean pair, beyond which counts are cut off where no noisy counts are known
 _SPARE_TRIPS, _SPARE_DEVIATIONS = 12.0, 12.0
+_SMALLEST = 1e-300
 
 
 def questions(study: Study, sensitivity: float) -> tuple[float, ...]:
@@ -77,23 +77,18 @@ def converse(
     if model is None:
         trips = yield _total_question(study, allowed[0])
         error = promise.scale / allowed[0]
-        rate = max(float(trips[0]), 0.0) * _request(study, published) / pairs
-        model = Demand(study.pairs, np.full(len(study.pairs), rate))
+        model = _modelled(study, max(float(trips[0]), 0.0) * _request(study, published))
     counted = _Counted.of(study, published, model, error)
     gap = max(_GAP, getattr(study.mechanism, "gap", 0.0))
     rows = policies_to_compare(study.network, published.policy, model, known=published.demand is not None, gap=gap)
-    best = rows[RELEASED] if published.demand is not None else rows.get("equal_demand", rows[RELEASED])
+    best = published.policy if published.demand is not None else solve_optimum(study.network, model, gap=gap).policy
     least = LeastTime.at(study.network, study.pairs, best.link_flow(model))
     precision = promise.scale / allowed[-1]
     asked = _Asked.of(study, counted, least, model, rows, precision)
     noisy = yield Question(allowed[-1], asked.ask, allowed[-1] / asked.sensitivity * _ROUNDED_DOWN, asked.sensitivity)
     found = noisy / asked.multiplier
     deviation = precision * asked.sensitivity / asked.multiplier
-    at_least = asked.at_least(found, deviation)
-    measured = {
-        name: MeasuredRow(float(found[at]), float(deviation[at]), at_least[name])
-        for at, name in enumerate(asked.rows, start=1)
-    }
+    measured = asked.measured(found, deviation)
     return Quality(study.quality_share, float(found[0]), float(deviation[0]), measured, counted.trips)
 
 
@@ -178,6 +173,13 @@ def _request(study: Study, published: Published) -> float:
     frame, sums = study.frame, published.sums
     vehicles = frame.expansion * (1.0 if published.factor is None else published.factor)
     return vehicles / ((frame.days if sums is None else float(sums.weights.sum())) * frame.period_min)
+
+
+def _modelled(study: Study, total_per_min: float) -> Demand:
+    """A public guess with the noisy total: the mechanism's public demand in proportion, or equal demand."""
+    public: Demand | None = getattr(study.mechanism, "public_demand", None)
+    shape = np.ones(len(study.pairs)) if public is None else public.on(study.pairs).rate_per_min
+    return Demand(study.pairs, shape * (total_per_min / max(float(shape.sum()), _SMALLEST)))
 
 
 def _total_question(study: Study, allowed: float) -> Question:
@@ -283,21 +285,22 @@ class _Asked:
             values += [*(row.time.beyond(flow) for row, flow in each), self.counted.cut(history)]
         return np.rint(np.array(values) * self.multiplier).astype(np.int64)
 
-    def at_least(self, found: NDArray[np.float64], deviation: NDArray[np.float64]) -> dict[str, bool]:
-        """Whether traffic may be out of the range of a row, by what was found of it, or else by what is expected.
+    def measured(self, found: NDArray[np.float64], deviation: NDArray[np.float64]) -> dict[str, MeasuredRow]:
+        """Rows of the noisy answer, and what its other entries say of traffic out of their ranges.
 
         found, deviation : (entries,) noisy answer, and the deviation of its noise. docs/proofs/quality.md, Lemma 5
         """
-        if self.counted.noisy is not None:
-            return {name: row.binds for name, row in self.rows.items()}
-        cut = bool(found[-1] > _SEEN * deviation[-1])
-        above = np.maximum(found, 0.0) + _UPPER * deviation
-        rows = len(self.rows)
-        return {
-            name: cut
-            or row.time.largest_loss(float(above[1 + rows + at]), row.most) > _TOLERABLE_LOSS * float(deviation[1 + at])
-            for at, (name, row) in enumerate(self.rows.items())
-        }
+        rows = {}
+        cut = self.counted.noisy is None and bool(found[-1] > _SEEN * deviation[-1])
+        for at, (name, row) in enumerate(self.rows.items(), start=1):
+            excess, slack, at_least = float(found[at]), 0.0, row.binds
+            if self.counted.noisy is None:
+                beyond = at + len(self.rows)
+                above = max(float(found[beyond]), 0.0) + _UPPER * float(deviation[beyond])
+                slack = row.time.largest_loss(above, row.most)
+                at_least = cut or slack > _TOLERABLE * max(float(found[0]), excess)
+            rows[name] = MeasuredRow(excess, float(deviation[at]), at_least, 0.0 if at_least else slack)
+        return rows
 
 
 def moved_together(requests: int, each: float, rounded: float) -> float:

@@ -14,7 +14,7 @@ a total they are lighter than it by an unknown factor: then no upper limit follo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -80,11 +80,13 @@ class MeasuredRow:
 
     excess : noisy F_j − L, vehicle-minutes per minute; deviation : of its noise
     at_least : the traffic may exceed the range in which the travel time was measured; it is then at least this
+    slack : by how much at most it is more than this, where part of the traffic exceeds the range; 0 where none does
     """
 
     excess: float
     deviation: float
     at_least: bool = False
+    slack: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +131,14 @@ class Quality:
         object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
         numbers = [self.share, self.least, self.least_deviation]
         for row in self.rows.values():
-            numbers += [row.excess, row.deviation]
+            numbers += [row.excess, row.deviation, row.slack]
         if not all(_finite(number) for number in numbers) or any(
             type(r.at_least) is not bool for r in self.rows.values()
         ):
             raise ReleaseError("the measured quality has values that are not finite numbers")
         spread = [self.least_deviation, *(row.deviation for row in self.rows.values())]
-        if not 0 < self.share < 1 or min(spread) <= 0:
-            raise ReleaseError("the measured quality has no share of rho, or no noise")
+        if not 0 < self.share < 1 or min(spread) <= 0 or min(row.slack for row in self.rows.values()) < 0:
+            raise ReleaseError("the measured quality has no share of rho, no noise, or a slack below 0")
         if next(iter(self.rows), None) != RELEASED or not set(self.rows) <= {RELEASED, *BASELINES}:
             raise ReleaseError("the measured quality has other rows than the released policy and the known baselines")
         if self.trips not in MEASURED_ON:
@@ -165,8 +167,8 @@ class Quality:
             if name == RELEASED:
                 continue
             value, spread = own.excess - row.excess, _TEST * math.hypot(own.deviation, row.deviation)
-            low = -math.inf if row.at_least or self.trips == "kept" else value - spread
-            high = math.inf if own.at_least or self.trips == "kept" else value + spread
+            low = -math.inf if row.at_least or self.trips == "kept" else value - spread - row.slack
+            high = math.inf if own.at_least or self.trips == "kept" else value + spread + own.slack
             found[name] = tuple(_ratio(each, best) for each in (value, low, high))
         return found  # type: ignore[return-value]  # three of them
 
@@ -184,11 +186,11 @@ class Quality:
             return "undecided"
         apart = [(own.excess - row.excess, math.hypot(own.deviation, row.deviation)) for row in others]
         bounded = not own.at_least and self.trips != "kept"
-        if bounded and all(value + _TEST * spread < 0 for value, spread in apart):
+        if bounded and all(value + own.slack + _TEST * spread < 0 for value, spread in apart):
             return "better"
         limit = _best_of(len(others))
-        above = (value - limit * spread > 0 for value, spread in apart)
-        if any(each and not row.at_least for each, row in zip(above, others, strict=True)):
+        bounds = zip(others, apart, strict=True)
+        if any(value - row.slack - limit * spread > 0 for row, (value, spread) in bounds if not row.at_least):
             return "worse"
         return "undecided"
 
@@ -226,7 +228,7 @@ class Quality:
                 "least_minutes": self.least,
                 "least_deviation": self.least_deviation,
                 "rows": {
-                    name: {"excess": row.excess, "deviation": row.deviation, "at_least": row.at_least}
+                    name: {item.name: getattr(row, item.name) for item in fields(row)}
                     for name, row in self.rows.items()
                 },
             },
@@ -254,7 +256,8 @@ class Quality:
         rows = [row for row in self.rows.values() if not row.at_least]
         limit = _OPTIMUM_OF[len(rows)]
         upper = min(
-            (row.excess + limit * math.hypot(self.least_deviation, row.deviation) for row in rows), default=math.inf
+            (row.excess + row.slack + limit * math.hypot(self.least_deviation, row.deviation) for row in rows),
+            default=math.inf,
         )
         return self.least - spread, self.least + max(upper, spread)
 
@@ -262,11 +265,14 @@ class Quality:
         row = self.rows[name]
         others = [each for other, each in self.rows.items() if other != name and not each.at_least]
         limit = _best_of(len(others))
-        low = max((row.excess - o.excess - limit * math.hypot(row.deviation, o.deviation) for o in others), default=0.0)
+        low = max(
+            (row.excess - o.excess - o.slack - limit * math.hypot(row.deviation, o.deviation) for o in others),
+            default=0.0,
+        )
         smallest, largest = self._optimum()
         low_percent = _ratio(max(low, 0.0), largest)
         value = _ratio(max(row.excess, 0.0), max(self.least, smallest))
-        high = _ratio(max(row.excess + _EXCESS * row.deviation, 0.0), smallest)
+        high = _ratio(max(row.excess + row.slack + _EXCESS * row.deviation, 0.0), smallest)
         bounded = not row.at_least and self.trips != "kept" and math.isfinite(high)
         value = max(value, low_percent) if math.isfinite(value) else low_percent
         return Excess(min(value, high), low_percent, high if bounded else None)
