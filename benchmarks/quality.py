@@ -3,8 +3,12 @@
     python benchmarks/quality.py --json
 
 Releases of simulated days on public networks, with reproducible noise, over {50, 5 days} x {100, 10, 1 % fleet} x
-epsilon {1, 0.1, 0.01} for single trips, and for users with at most ten trips. The truth is computed from the same
-private days: travel time of each policy on their mean demand, above its optimum.
+epsilon {1, 0.1, 0.01} for single trips, and for users with at most ten trips. Of the users' trips two fifths are kept,
+once without a total and once with the public one. The truth is computed from all trips of the same private days: travel
+time of each policy on their mean demand, above its optimum.
+
+Mechanisms: counts and layered; sgd and minimiser, at request level only, with a public demand whose rates are off by a
+lognormal factor, and once more with equal rates for all pairs.
 
 Networks: Sioux Falls is built in; TNTP files of Anaheim, Eastern Massachusetts (EMA) and Chicago Sketch are read from
 the folder of --folder or PRIVROUTE_TNTP.
@@ -34,7 +38,10 @@ Latency = Literal["affine", "bpr"]
 Unit = Literal["request", "user"]
 FILES: dict[str, Literal["min", "h"]] = {"Anaheim": "min", "EMA": "h", "ChicagoSketch": "min"}
 DAYS, FLEETS, EPSILONS = (50, 5), (1, 10, 100), (1.0, 0.1, 0.01)
-USER_TRIPS = 10
+USER_TRIPS, KEPT = 10, 0.4
+ON_FLOWS = ("sgd", "minimiser")
+PRIOR_SD = 0.5
+ALPHA = 400 / 60
 DELTA = 1e-6
 
 
@@ -67,21 +74,41 @@ def network_of(name: str, folder: Path, latency: Latency) -> tuple[pr.Network, p
     return network, pr.read_tntp_trips(folder / f"{name}_trips.tntp", network)
 
 
-def draw(
-    network: pr.Network, history: pr.DemandHistory, guarantee: pr.Guarantee, share: float, seed: int, best: float
-) -> Draw:
+@dataclass(frozen=True)
+class Case:
+    """What is released and what is true.
+
+    history : what the mechanism sees; unit : what is protected
+    every : mean demand of all trips; best : its optimal travel time
+    mechanism : name or options
+    """
+
+    label: str
+    network: pr.Network
+    history: pr.DemandHistory
+    unit: Unit
+    every: pr.Demand
+    best: float
+    mechanism: str | pr.Sgd | pr.Minimiser
+
+
+def draw(case: Case, epsilon: float, share: float, seed: int) -> Draw:
     """Release once and compare with the truth."""
-    mean = history.mean
-    release = learn_with_noise(network, history, guarantee, "counts", SeededNoise(seed), quality_share=share)
-    plain = learn_with_noise(network, history, guarantee, "counts", SeededNoise(seed))
+    network, guarantee = case.network, pr.Guarantee(epsilon, DELTA, case.unit)
+    release, plain = (
+        learn_with_noise(network, case.history, guarantee, case.mechanism, SeededNoise(seed), quality_share=part)
+        for part in (share, None)
+    )
     quality = release.quality
-    if quality is None or release.demand is None:
+    if quality is None:
         raise SystemExit("nothing was measured")
 
     def above(policy: pr.RoutingPolicy) -> float:
-        return max(100 * (total_travel_time(network, policy, mean) / best - 1), 0.0)
+        return max(100 * (total_travel_time(network, policy, case.every) / case.best - 1), 0.0)
 
-    true = {name: above(each) for name, each in policies_to_compare(network, release.policy, release.demand).items()}
+    known = release.demand is not None  # otherwise its total, which is measured with little noise
+    compared = policies_to_compare(network, release.policy, release.demand or case.every, known=known)
+    true = {name: above(each) for name, each in compared.items()}
     said = quality.above_optimum
     rows = quality.baselines
     covered = sum(each.low <= true[name] + 1e-7 and true[name] <= _high(each) + 1e-7 for name, each in rows.items())
@@ -129,34 +156,58 @@ def summary(draws: list[Draw]) -> dict[str, float | None]:
     }
 
 
-def cases(demand: pr.Demand, chosen_days: tuple[int, ...]) -> list[tuple[str, pr.DemandHistory, Unit]]:
-    """Simulated histories by name, and the unit that is protected."""
-    found: list[tuple[str, pr.DemandHistory, Unit]] = []
+def histories(demand: pr.Demand, chosen_days: tuple[int, ...]) -> list[tuple[str, pr.DemandHistory, Unit, pr.Demand]]:
+    """Simulated histories by name, the unit that is protected, and the mean demand of all trips."""
+    found: list[tuple[str, pr.DemandHistory, Unit, pr.Demand]] = []
     for days in chosen_days:
         for fleet in FLEETS:
             traffic = pr.Demand(demand.pairs, demand.rate_per_min, expansion=fleet)
             history = pr.simulate_days(traffic, days=days, period_min=60, seed=days + fleet)
-            found.append((f"{days} days, {100 // fleet} %", history, "request"))
-        full = found[-len(FLEETS)][1]
-        users = replace(full.frame, contribution=pr.Contribution("user", USER_TRIPS))
-        found.append((f"{days} days, users", pr.DemandHistory.of(users, full.counts, simulated=True), "user"))
+            found.append((f"{days} days, {100 // fleet} %", history, "request", history.mean))
+        full, every = found[-len(FLEETS)][1], found[-len(FLEETS)][3]
+        kept = np.random.default_rng(days).binomial(full.counts, KEPT)
+        for total in (None, 60 * every.total_per_min):
+            users = replace(full.frame, contribution=pr.Contribution("user", USER_TRIPS), total_per_h=total)
+            label = f"{days} days, users, {'kept' if total is None else 'total'}"
+            found.append((label, pr.DemandHistory.of(users, kept, simulated=True), "user", every))
     return found
 
 
-def run(
-    name: str, folder: Path, latency: Latency, share: float, repeats: int, days: tuple[int, ...], first_seed: int
-) -> dict[str, list[Draw]]:
+def options(mechanism: str, demand: pr.Demand) -> list[tuple[str, str | pr.Sgd | pr.Minimiser]]:
+    """A mechanism with the public demands that it is given, by name."""
+    if mechanism not in ON_FLOWS:
+        return [(mechanism, mechanism)]
+    pairs, rates = demand.pairs, demand.rate_per_min
+    off = np.exp(np.random.default_rng(1).normal(-(PRIOR_SD**2) / 2, PRIOR_SD, len(pairs)))
+    priors = {"near": pr.Demand(pairs, rates * off), "equal": pr.Demand(pairs, np.full(len(pairs), rates.mean()))}
+    return [
+        (
+            f"{mechanism}, {name} rates",
+            pr.Sgd(public_demand=prior, alpha=ALPHA)
+            if mechanism == "sgd"
+            else pr.Minimiser(public_demand=prior, alpha=ALPHA),
+        )
+        for name, prior in priors.items()
+    ]
+
+
+def run(name: str, chosen: argparse.Namespace, repeats: int) -> dict[str, list[Draw]]:
     """All draws of a network by case."""
-    network, demand = network_of(name, folder, latency)
+    network, demand = network_of(name, chosen.folder, chosen.latency)
     found: dict[str, list[Draw]] = {}
-    for label, history, unit in cases(demand, days):
-        best = pr.solve_optimum(network, history.mean, gap=1e-9).total_travel_time
-        for epsilon in EPSILONS:
-            guarantee = pr.Guarantee(epsilon, DELTA, unit)
-            seeds = np.random.SeedSequence([first_seed, len(found)]).generate_state(repeats).tolist()
-            found[f"{label}, epsilon {epsilon:g}"] = [
-                draw(network, history, guarantee, share, seed, best) for seed in seeds
-            ]
+    for label, history, unit, every in histories(demand, tuple(int(part) for part in chosen.days.split(","))):
+        best = pr.solve_optimum(network, every, gap=1e-9).total_travel_time
+        for mechanism in chosen.mechanisms.split(","):
+            if mechanism in ON_FLOWS and (unit == "user" or name != "SiouxFalls"):
+                continue
+            for words, given in options(mechanism, demand):
+                case = Case(f"{words}, {label}", network, history, unit, every, best, given)
+                for epsilon in (float(part) for part in chosen.epsilons.split(",")):
+                    seeds = np.random.SeedSequence([chosen.seed, len(found)]).generate_state(repeats).tolist()
+                    draws = [draw(case, epsilon, chosen.share, seed) for seed in seeds]
+                    found[f"{case.label}, epsilon {epsilon:g}"] = draws
+                    if not chosen.json:
+                        _show(name, f"{case.label}, epsilon {epsilon:g}", draws)
     return found
 
 
@@ -170,33 +221,32 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.05)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--days", default="50,5")
+    parser.add_argument("--epsilons", default=",".join(f"{each:g}" for each in EPSILONS))
+    parser.add_argument("--mechanisms", default="counts,layered,sgd,minimiser")
     parser.add_argument("--seed", type=int, default=7, help="of the noise")
     chosen = parser.parse_args()
-    days = tuple(int(part) for part in chosen.days.split(","))
     result: dict[str, object] = {"share": chosen.share, "latency": chosen.latency}
     every: list[Draw] = []
     for name in chosen.networks.split(","):
         repeats = min(chosen.draws, 2) if name == "ChicagoSketch" else chosen.draws
-        found = run(name, chosen.folder, chosen.latency, chosen.share, repeats, days, chosen.seed)
+        found = run(name, chosen, repeats)
         every += [each for draws in found.values() for each in draws]
         result[name] = {
             "all": summary([each for draws in found.values() for each in draws]),
             "cases": {case: summary(draws) for case, draws in found.items()},
         }
-        if not chosen.json:
-            _show(name, found)
     total = summary(every)
     result |= {key: total[key] for key in ("coverage", "coverage_bounded", "wrong_better", "undecided")}
     useful = [d for d in every if math.isfinite(d.high)]
     ratios = [summary([d])["cost_ratio"] for d in useful]
-    result["cost_ratio"] = statistics.median(ratio for ratio in ratios if ratio is not None)
-    print(json.dumps(result, indent=2) if chosen.json else f"all: {total} cost ratio {result['cost_ratio']:.3f}")
+    known = [ratio for ratio in ratios if ratio is not None]
+    result["cost_ratio"] = statistics.median(known) if known else None
+    print(json.dumps(result, indent=2) if chosen.json else f"all: {total} cost ratio {result['cost_ratio']}")
 
 
-def _show(name: str, found: dict[str, list[Draw]]) -> None:
-    for case, draws in found.items():
-        shown = {key: value if value is None else float(f"{value:.3g}") for key, value in summary(draws).items()}
-        print(f"{name:14} {case:28} {shown}", flush=True)
+def _show(name: str, case: str, draws: list[Draw]) -> None:
+    shown = {key: value if value is None else float(f"{value:.3g}") for key, value in summary(draws).items()}
+    print(f"{name:14} {case:28} {shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,21 +11,33 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.mechanism.flow_cases import braess, history, roads, sgd
-from tests.mechanism.quality_cases import SHARE, moved, published_of, question_of, study_of
+from tests.mechanism.quality_cases import (
+    SCENARIO,
+    SHARE,
+    above,
+    bounded_fleet,
+    days_of,
+    moved,
+    one_more,
+    published_of,
+    question_of,
+    study_of,
+)
 
 import privroute as pr
 from privroute.errors import GuaranteeError, HistoryError, ReleaseError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.time_bounds import BoundedTime, LeastTime
+from privroute.mechanism import counts
 from privroute.mechanism import quality as measuring
 from privroute.mechanism import shares as sharing
 from privroute.mechanism.interface import Question
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.quality import policies_to_compare
+from privroute.mechanism.shares import Shares
 from privroute.policy.travel_time import total_travel_time
 from privroute.release.quality import RELEASED, MeasuredRow, Quality
 
-SCENARIO = pr.sioux_falls(latency="bpr")
 STEEP = pr.Network(
     [0, 0, 1, 1, 2, 3],
     [1, 2, 2, 3, 3, 0],
@@ -39,18 +51,6 @@ MECHANISMS: dict[str, Any] = {
     "daily": pr.Daily(),
     "recent": pr.Daily(half_life_days=1.0, window=2),
 }
-
-
-def days_of(network: pr.Network, seed: int, size: int, **options: Any) -> pr.DemandHistory:
-    pairs = pr.Pairs.of_zones(network)
-    counts = np.random.default_rng(seed).integers(0, size + 1, (3, len(pairs)))
-    return pr.DemandHistory(pairs, counts, **options)
-
-
-def one_more(data: pr.DemandHistory, day: int, pair: int, requests: int = 1) -> pr.DemandHistory:
-    counts = data.counts.copy()
-    counts[day, pair] += requests
-    return pr.DemandHistory.of(data.frame, counts)
 
 
 def test_a_policy_of_countless_routes_is_measured_as_precisely_as_one_of_few() -> None:
@@ -115,6 +115,24 @@ def test_a_user_moves_it_by_at_most_as_much_as_all_that_is_kept_of_them() -> Non
     assert 0.05 < max(steps) <= 1.0
 
 
+@pytest.mark.parametrize("kept", [None, pr.Contribution("user", 5), pr.Contribution("user-day", 5)])
+def test_a_replacement_moves_it_by_up_to_twice_as_much_and_no_more(kept: pr.Contribution | None) -> None:
+    """Two separate roads, of which the release takes one as lighter and one as heavier than they are."""
+    network = pr.Network([0, 2], [1, 3], pr.Latency.bpr([10.0, 10.0], [20.0, 20.0]), list("abcd"))
+    pairs = pr.Pairs([0, 2], [1, 3])
+    requests = 1 if kept is None else kept.max_requests
+    empty = pr.DemandHistory(pairs, np.zeros((1, 2), dtype=int), contribution=kept)
+    study = study_of(network, empty, 1.0)
+    promise = Shares.of(study, counts.promise(study)).for_mechanism
+    question = question_of(study, counts.publish(study, promise, np.array([6000, 6000]), None))
+    apart = int(3 * promise.scale)
+    one, other = (
+        pr.DemandHistory.of(empty.frame, np.array([[6000 + apart + first, 6000 - apart + second]]))
+        for first, second in ((requests, 0), (0, requests))
+    )
+    assert math.sqrt(2) < moved(question, one, other) <= 2.0
+
+
 def heavier(data: pr.DemandHistory) -> pr.DemandHistory:
     """Nearly twice as many requests: above the range of measurement, below the caps."""
     return pr.DemandHistory.of(data.frame, data.counts * 19 // 10)
@@ -172,7 +190,7 @@ class TestPlantedBugs:
         def greedy(*arguments: Any) -> Any:
             asking = right(*arguments)
             question = next(asking)
-            yield Question(question.sensitivity * more[0], question.ask, question.grid)
+            yield Question(question.sensitivity * more[0], question.ask, question.grid, question.moved)
 
         monkeypatch.setattr(measuring, "converse", greedy)
         data = days_of(STEEP, 1, 300)
@@ -243,10 +261,15 @@ def test_every_unit_gets_its_quality_and_a_share_of_zero_measures_nothing(unit: 
     release = pr.learn(SCENARIO.network, data, promise, mechanism)
     assert release.quality is not None
     assert list(release.quality.rows) == [RELEASED, "equilibrium", "gravity", "equal_demand", "free_flow"]
-    assert release.quality.verdict == "better"
     own = release.quality.above_optimum
-    assert own.high is not None
-    assert own.low <= own.value <= own.high < 1
+    if kept is None:
+        assert release.quality.verdict == "better"
+        assert own.high is not None
+        assert own.low <= own.value <= own.high < 1
+    else:  # without a total
+        assert release.quality.trips == "kept"
+        assert own.high is None
+        assert own.value < 1
     without = pr.learn(SCENARIO.network, data, promise, mechanism, quality_share=0.0)
     assert without.quality is None
     assert without.certificate.noise_scale is not None
@@ -328,20 +351,6 @@ def test_what_the_numbers_say() -> None:
     assert measured(-5.0, 1.0, 0.1).above_optimum.value == 0.0
 
 
-def bounded_fleet(**bounds: Any) -> tuple[pr.DemandHistory, pr.Demand]:
-    """Users of whose trips two fifths are kept, and the demand of all trips."""
-    every = pr.simulate_days(SCENARIO.demand, days=20, seed=2)
-    kept = np.random.default_rng(3).binomial(every.counts, 0.4)
-    total = int(every.counts.sum()) if "max_for_total" in bounds else None
-    frame = replace(every.frame, contribution=pr.Contribution("user", 10, 2, **bounds))
-    return pr.DemandHistory.of(frame, kept, requests=total), every.mean
-
-
-def above(release: pr.Release, demand: pr.Demand) -> float:
-    best = pr.solve_optimum(SCENARIO.network, demand).total_travel_time
-    return 100 * (total_travel_time(SCENARIO.network, release.policy, demand) / best - 1)
-
-
 def test_kept_trips_alone_route_the_traffic_worse_than_no_advice_and_a_total_mends_it() -> None:
     promise = pr.Guarantee(1.0, 1e-6, "user")
     data, everybody = bounded_fleet()
@@ -350,6 +359,9 @@ def test_kept_trips_alone_route_the_traffic_worse_than_no_advice_and_a_total_men
     equilibrium = above(replace(release, policy=no_advice), everybody)
     assert above(release, everybody) > max(10.0, 2 * equilibrium)
     assert release.certificate.total == {"source": "kept"}
+    assert release.quality is not None
+    assert release.quality.verdict == "undecided"
+    assert release.quality.above_optimum.high is None
 
     measured, _ = bounded_fleet(max_for_total=100)
     release = pr.learn(SCENARIO.network, measured, promise)
@@ -366,6 +378,7 @@ def test_kept_trips_alone_route_the_traffic_worse_than_no_advice_and_a_total_men
     assert release.quality is not None
     assert release.quality.above_optimum.high is not None
     assert release.quality.above_optimum.high < 1.0
+    assert release.quality.trips == "scaled"
 
 
 def test_a_release_of_drowned_counts_says_do_not_use() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import privroute as pr
-from privroute.errors import GuaranteeError
+from privroute.errors import GuaranteeError, PrivrouteError
 from privroute.mechanism import learn as learning
 from privroute.mechanism.interface import Published, Question
 from privroute.mechanism.learn import Announcement
@@ -101,3 +101,40 @@ def test_the_cost_of_all_questions_is_within_the_promise(questions: list[float],
     promise = Promise.of(pr.Guarantee(epsilon=epsilon, delta=1e-6), *questions)
     assert sum(gaussian_rho(promise.integer_scale, each) for each in questions) <= promise.rho * (1 + 1e-15)
     assert promise.questions == tuple(questions)
+
+
+class TestAGridOfItsOwn:
+    """A question may choose what one of its integers stands for, and not by that how much noise it gets."""
+
+    def drawn(self, question: Question) -> tuple[int, float]:
+        """The noise of a question, and the promise's scale."""
+        study = pr.Study(SCENARIO.network, HISTORY.frame, pr.Guarantee(0.1, 1e-6), pr.Counts(), quality_share=0.0)
+        announced = Announcement(study)
+        assert announced.shares is not None
+        whole = announced.shares.whole
+        draws = learning._Draws(whole, HISTORY, announced.noise, None, list(whole.questions))
+        return int(draws.answer(question)[0]) - int(HISTORY.counts.sum()), draws.promise.scale
+
+    @staticmethod
+    def total(history: pr.DemandHistory, _progress: object) -> NDArray[np.int64]:
+        return np.array([history.counts.sum()])
+
+    @pytest.mark.parametrize("grid", [1.0 + 1e-9, 2.0, 1e3, 1e9])
+    def test_one_that_is_too_coarse_for_its_integers_is_refused(self, grid: float) -> None:
+        """A request changes the total by 1; on a grid of 1,000 its noise would be a thousandth of what was promised."""
+        with pytest.raises(GuaranteeError, match="noise is smaller than the release promised"):
+            self.drawn(Question(1.0, self.total, grid, moved=1.0))
+
+    @pytest.mark.parametrize("moved", [1.01, 3.0, float("inf")])
+    def test_integers_that_move_farther_than_the_grid_allows_are_refused(self, moved: float) -> None:
+        with pytest.raises(PrivrouteError):
+            self.drawn(Question(1.0, self.total, 1.0, moved=moved))
+
+    def test_a_finer_one_gets_more_noise(self) -> None:
+        noise, scale = self.drawn(Question(1.0, self.total, 2.0**-20, moved=1.0))
+        assert abs(noise) > scale
+
+    @pytest.mark.parametrize("without", [{"grid": 2.0}, {"moved": 2.0}])
+    def test_grid_and_movement_are_declared_together(self, without: dict[str, float]) -> None:
+        with pytest.raises(GuaranteeError, match="grid of its own"):
+            Question(1.0, self.total, **without)

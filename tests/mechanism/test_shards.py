@@ -166,6 +166,28 @@ class TestDask:
         assert not seen[0] & seen[1]
         assert all("array" not in key and len(key) < 100 for keys in seen for key in keys)
 
+    @pytest.mark.parametrize("direct", [None, False, True])
+    def test_a_clients_private_numbers_never_pass_the_scheduler(
+        self, cluster: Any, alone: NDArray[np.float64], direct: bool | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The scheduler's proxy, through which a client talks to workers unless told otherwise, is not used."""
+        distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+        passed = list[str]()
+        right = cluster.scheduler.handlers["proxy"]
+
+        async def proxy(*arguments: Any, **named: Any) -> Any:
+            passed.append(str(named.get("msg")))
+            return await right(*arguments, **named)
+
+        monkeypatch.setitem(cluster.scheduler.handlers, "proxy", proxy)
+        with (
+            distributed.Client(cluster, direct_to_workers=direct, set_as_default=False) as client,
+            sharded(2, cluster=client),
+        ):
+            assert np.array_equal(last(), alone)
+            assert client.status == "running"
+        assert passed == []
+
     def test_other_things_than_clusters_are_refused(self) -> None:
         pytest.importorskip("distributed", reason="the extra dask is not installed")
         with pytest.raises(InputError, match="cluster is a int"), sharded(2, cluster=3):

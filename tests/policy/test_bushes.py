@@ -79,7 +79,7 @@ def test_flows_are_as_exact_as_they_say(policy: pr.RoutingPolicy, seed: int) -> 
             for links, probability in _exact_routes(each, pair):
                 for link in links:
                     exact[link] += probability * Fraction(float(rate[pair]))
-        allowed = Fraction(each.link_flow_roundings(), 2**53)
+        allowed = Fraction(each.stored.roundings, 2**53)
         assert all(
             abs(Fraction(float(flow)) - wanted) <= allowed * wanted for flow, wanted in zip(found, exact, strict=True)
         )

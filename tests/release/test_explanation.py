@@ -143,3 +143,14 @@ def test_where_a_trip_went_is_two_steps_away() -> None:
     assert math.erfc(deviations / math.sqrt(2)) / 2 > 10 * exception
     deviations = (math.log(odds_factor(2 * rho, exception)) - 2 * rho) / math.sqrt(4 * rho)
     assert math.erfc(deviations / math.sqrt(2)) <= exception
+
+
+@pytest.mark.parametrize("mechanism", ["counts", "daily", "layered"])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.45])
+def test_a_replacement_costs_four_times_the_share_of_the_quality(mechanism: str, share: float) -> None:
+    made = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(1.0, 1e-6), mechanism, quality_share=share).certificate
+    assert made.rho is not None
+    stated = float(re.search(r"at most ([0-9.]+), except", explain(made).strength[2])[1])  # type: ignore[index]
+    exact = odds_factor((2 * (1 - share) + 4 * share) * made.rho, 1e-6)
+    assert exact <= stated < 1 + (exact - 1) * 1.02
+    assert "for the measured quality twice" in " ".join(made.adjacency.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,12 +54,18 @@ def test_screens_show_the_same_sentences(tmp_path: Path) -> None:
     release.save(tmp_path / "out")
     sentences = useful_in_words(release)
     assert any("demand is that of the kept trips only" in sentence for sentence in sentences)
+    assert any("measured on the kept trips only" in sentence for sentence in sentences)
+    assert not any("true trips" in sentence or "better than" in sentence for sentence in sentences)
     assert Picture(release).as_dict()["useful"] == sentences
     for command in ("inspect", "evaluate"):
         shown = run(command, tmp_path / "out", width=400).text
         assert all(sentence in shown for sentence in sentences)
+    assert "Measured on the kept trips only, with noise" in shown
+    plain = json.loads(run("inspect", tmp_path / "out", "--json").out)
+    assert plain["quality"]["measured_on"] == "the kept trips only"
     assert run("report", tmp_path / "out", "--out", tmp_path / "report.html").code == 0
     assert "demand is that of the kept trips only" in (tmp_path / "report.html").read_text()
+    assert "measured on the kept trips only" in (tmp_path / "report.html").read_text()
 
 
 def test_a_release_that_measured_nothing_says_so() -> None:

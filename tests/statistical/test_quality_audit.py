@@ -31,7 +31,7 @@ def bound() -> float:
     more = [history(network, without.counts + np.eye(1, 24, pair, dtype=int).reshape(2, 12)) for pair in range(12)]
     with_one = max(more, key=lambda each: moved(measured, without, each))
     exact = {id(each): measured.ask(each, None) for each in (without, with_one)}
-    quality = Question(measured.sensitivity, lambda each, _: exact[id(each)], measured.grid)
+    quality = Question(measured.sensitivity, lambda each, _: exact[id(each)], measured.grid, measured.moved)
     shares = Announcement(study).shares
     assert shares is not None
     own = Question(shares.own[0], lambda each, _: each.counts.sum(axis=0, dtype=np.int64))

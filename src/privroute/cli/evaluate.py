@@ -13,6 +13,7 @@ from privroute.cli.route import load
 from privroute.cli.study_options import settings_of, with_keys
 from privroute.cli.terminal import line, percent, say, table, warn
 from privroute.errors import FormatError, InputError, named
+from privroute.release.quality import MEASURED_ON
 from privroute.release.usefulness import useful_in_words
 from privroute.study.schema import KEYS
 
@@ -102,7 +103,8 @@ def evaluate(
         return
     if found.demand is None:
         raise InputError(f"{release} contains no demand; pass a public one with --demand")
-    line("Measured on the true trips, with noise", style="bold")
+    trips = "all" if found.quality is None else found.quality.trips
+    line(f"Measured on {MEASURED_ON[trips]}, with noise", style="bold")
     for sentence in useful_in_words(found):
         say(sentence, bullet=True)
     _show(found, found.demand, "Modelled, against the released demand", modelled=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BoundedTime", "LeastTime"]
 
 _HALVINGS = 50
+_SMALLEST = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +66,21 @@ class BoundedTime:
     def __call__(self, flow: NDArray[np.float64]) -> float:
         """Vehicle-minutes per minute of these link flows, at most F."""
         return math.fsum(self.by_link(flow).tolist())
+
+    def beyond(self, flow: NDArray[np.float64]) -> float:
+        """O = Σ_e high_cost (flow − high_flow)⁺: what of it is above the range."""
+        return math.fsum((self.high_cost * np.maximum(flow - self.high_flow, 0.0)).tolist())
+
+    def largest_loss(self, beyond: float, most: NDArray[np.float64]) -> float:
+        """Largest F − Φ of flows with O ≤ `beyond`, none above `most` or below its range.
+
+        most : (links,) public bound on the flows. docs/proofs/quality.md, Lemma 5
+        """
+        flow = np.minimum(self.high_flow + beyond / np.maximum(self.high_cost, _SMALLEST), most)
+        flow = np.maximum(flow, self.high_flow)
+        with np.errstate(over="ignore"):
+            lost = flow * self.network.latency.time(flow) - self.by_link(flow)
+        return float(lost.max(initial=0.0))
 
     def by_link(self, flow: NDArray[np.float64]) -> NDArray[np.float64]:
         """Φ_e of flows (..., links)."""

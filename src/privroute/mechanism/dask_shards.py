@@ -41,13 +41,11 @@ class DaskWorkers:
     """Workers of a cluster, used in turn."""
 
     def __init__(self, cluster: Any) -> None:
-        self._owned = isinstance(cluster, str)
-        if self._owned:
-            connect: Any = Client
-            cluster = connect(cluster, direct_to_workers=True, set_as_default=False, timeout=_PATIENCE)
-        if not isinstance(cluster, Client):
+        if not isinstance(cluster, str | Client):
             raise InputError(f"cluster is a {type(cluster).__name__}; pass the address of a scheduler or a Client")
-        self.client: Any = cluster
+        # a client that does not go straight to workers would send what is private through the scheduler
+        self._owned = isinstance(cluster, str) or cluster.direct_to_workers is not True
+        self.client: Any = _connected(cluster) if self._owned else cluster
 
     def make(self, number: int, data: ShardData) -> _DaskWorker:
         """Put a shard on a worker that is alive."""
@@ -60,6 +58,13 @@ class DaskWorkers:
         """Leave the cluster, if it was joined here."""
         if self._owned:
             self.client.close()
+
+
+def _connected(cluster: Any) -> Any:
+    """Join a cluster, by address or that of another client, to go straight to its workers."""
+    connect: Any = Client
+    address, security = (cluster, None) if isinstance(cluster, str) else (cluster.scheduler.address, cluster.security)
+    return connect(address, security=security, direct_to_workers=True, set_as_default=False, timeout=_PATIENCE)
 
 
 class _DaskWorker:

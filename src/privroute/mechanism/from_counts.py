@@ -56,14 +56,21 @@ def publish_counts(
     policy = policy_from_counts(study.network, demand, options, progress=progress)
     variation = options.day_variation if options.objective == "all days" else None
     counts = freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None
-    return Published(policy, demand, counts, NoisySums(noisy.astype(np.float64), scale, weights, factor), variation)
+    sums = NoisySums(noisy.astype(np.float64), scale, weights)
+    return Published(policy, demand, counts, sums, factor, variation)
 
 
-def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float]:
-    """A demand with the total that the study states or that was measured, and the factor that gave it."""
+def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float | None]:
+    """A demand with the total that the study states or that was measured, and the factor that gave it.
+
+    Where no total is known the demand stays as it is, and there is no factor. A demand of which the noise left nothing
+    has no factor either: the total is then spread evenly.
+    """
     total = study.frame.total_per_min
-    if total is None or not demand.total_per_min > 0:
-        return demand, 1.0
+    if total is None:
+        return demand, None
+    if not demand.total_per_min > 0:
+        return Demand(demand.pairs, np.full(len(demand.pairs), total / max(len(demand.pairs), 1))), None
     factor = total / demand.total_per_min
     return demand * factor, factor
 

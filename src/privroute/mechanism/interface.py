@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from privroute.errors import GuaranteeError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
@@ -43,13 +45,11 @@ class NoisySums:
 
     noisy : (pairs,) Σ_days weight · noisy count; scale : of the noise in each
     weights : (days,) public, at most 1
-    factor : by which the rates were multiplied, so that their total is a public or measured one
     """
 
     noisy: NDArray[np.float64]
     scale: float
     weights: NDArray[np.float64]
-    factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +58,8 @@ class Published:
 
     demand, noisy_counts : only where the mechanism releases a demand
     sums : what the demand was made of, where that is noisy sums of days
+    factor : by which its rates were multiplied, so that their total is a public or measured one; None where
+        none is known
     day_variation : of the days' totals, where the policy is for all days
     """
 
@@ -65,6 +67,7 @@ class Published:
     demand: Demand | None = None
     noisy_counts: NDArray[np.int64] | None = None
     sums: NoisySums | None = None
+    factor: float | None = None
     day_variation: float | None = None
 
 
@@ -76,11 +79,18 @@ class Question:
         promise says of this question
     ask : PRIVATE: history, progress -> integers on the grid, (entries,). Its progress is k of a public K
     grid : what one integer stands for in the units of the promise; None: the promise's own
+    moved : largest ℓ2 distance of the integers themselves; required with a grid of its own, so that the two can be
+        compared. None: sensitivity over the promise's grid
     """
 
     sensitivity: float
     ask: Callable[[DemandHistory, Progress | None], NDArray[np.int64]]
     grid: float | None = None
+    moved: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.grid is None) != (self.moved is None):
+            raise GuaranteeError("a question with a grid of its own says how far its integers move, and no other does")
 
 
 class Implementation(Protocol):

@@ -238,9 +238,9 @@ def _published(study: Study, known: Estimate, tables: Tables | None, progress: P
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
     sums = None
     if tables is not None and tables.pairs is not None:
-        sums = NoisySums(tables.pairs, tables.pairs_scale, np.ones(study.frame.days), factor)
+        sums = NoisySums(tables.pairs, tables.pairs_scale, np.ones(study.frame.days))
     variation = options.day_variation if options.objective == "all days" else None
-    return Published(solution.policy, demand, sums=sums, day_variation=variation)
+    return Published(solution.policy, demand, sums=sums, factor=factor, day_variation=variation)
 
 
 def _pairs(multiplier: int, cap: int, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:

@@ -300,12 +300,10 @@ class _Draws:
         """The only place where noise is drawn: no question beyond those that were promised and charged."""
         if not self.left or not 0 < question.sensitivity <= self.left.pop(0):
             raise GuaranteeError("a question exceeds what the release promised and charged; nothing is released")
-        grid = self.promise.grid if question.grid is None else question.grid
-        scale = self.promise.scale / grid
+        granted = gaussian_rho(self.promise.integer_scale, question.sensitivity / self.promise.grid)
+        scale = self.promise.scale / (self.promise.grid if question.grid is None else question.grid)
         # the cost of the draw itself, by OpenDP's map; the last digit is covered by that of the whole promise
-        if gaussian_rho(scale, question.sensitivity / grid) > _ROUNDED_UP * gaussian_rho(
-            self.promise.integer_scale, question.sensitivity / self.promise.grid
-        ):
+        if question.moved is not None and not gaussian_rho(scale, question.moved) <= _ROUNDED_UP * granted:
             raise GuaranteeError("a question's noise is smaller than the release promised; nothing is released")
         exact = question.ask(self.history, self.progress)
         return _with_noise(exact, scale, self.noise, self.progress)
@@ -357,10 +355,11 @@ def _published(study: Study, shares: Shares, draws: _Draws, *, measured: bool) -
 def _asked_before(study: Study, shares: Shares, draws: _Draws) -> Study:
     """The study with what is measured before the mechanism asks: the total, and the variation of the days."""
     if shares.total:
-        study = with_total(study, draws.answer(total_question(study, *shares.total)))
+        question = total_question(study, *shares.total)
+        study = with_total(study, draws.answer(question), shares.whole.scale / (question.grid or shares.whole.grid))
     if shares.days:
         question = days_question(study, *shares.days)
-        study = with_days(study, draws.answer(question), shares.whole.scale / (question.grid or 1.0))
+        study = with_days(study, draws.answer(question), shares.whole.scale / (question.grid or shares.whole.grid))
     return study
 
 

@@ -1,4 +1,4 @@
-"""How useful a release is on the true trips: one more question, asked after the policy is public.
+"""How useful a release is on the trips that are counted: one more question, asked after the policy is public.
 
 `questions` says what part of the promise it gets. `converse` is public, like that of a mechanism: it is made from the
 study, the promise and what was published, builds the policies to compare with, asks, and returns what the noisy answer
@@ -17,8 +17,10 @@ from privroute.demand.without_data import free_flow_policy, gravity_policy, unif
 from privroute.errors import PrivrouteError
 from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.flows.time_bounds import BoundedTime, LeastTime
+from privroute.mechanism.expected_flows import ExpectedFlows
 from privroute.mechanism.interface import Question
 from privroute.network.demand import Demand
+from privroute.privacy.noise import LARGEST_VALUE
 from privroute.release.quality import RELEASED, MeasuredRow, Quality
 
 if TYPE_CHECKING:
@@ -32,30 +34,28 @@ if TYPE_CHECKING:
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.progress import Progress
+    from privroute.release.quality import Trips
     from privroute.study.study import Study
 
-__all__ = ["converse", "policies_to_compare", "questions"]
+__all__ = ["converse", "moved_together", "policies_to_compare", "questions"]
 
 _GAP = 1e-6  # of the policies to compare with, unless the released one was solved less tightly itself
 _FOR_TOTAL = 0.1  # of the share, where no demand is released and the total is asked first
 _WEIGHTS = {RELEASED: 0.45, "least": 0.05}  # squared; the other rows share the rest
-_REACH = 3.0  # deviations of the link flows that are within the range of measurement
-_UNKNOWN = (0.3, 0.15)  # where no noisy counts are known: error of the modelled flow, over it and over the capacity
-_KNOWN_TOTAL = 0.3  # relative error of the noisy total up to which the released demand is believed
-_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)  # quadrature over the expected flows
-_NODE_WEIGHTS /= _NODE_WEIGHTS.sum()
+_WATCHED = 0.2  # of it, where no noisy counts are known, for what is out of range
 _NEGLIGIBLE = 0.1  # expected loss over the deviation of the noise
+_UPPER, _SEEN = 3.6, 3.0  # deviations of a noisy number: its upper limit (0.02 %), and from where on it is not 0
 _CEILINGS = tuple(2.0**power for power in range(3, 15))  # multiples of the free-flow time
-_TOLERABLE = 0.25  # deviation over the larger of modelled optimum and modelled excess
+_TOLERABLE = 0.25  # deviation, or slack, over the larger of optimum and excess
 _RESOLUTION = 2.0**20  # integers per sensitivity
 _LARGEST_INTEGER = 2.0**58
 _ROUNDED_DOWN = 1 - 1e-12
 _ROUNDED_UP = 1 + 1e-9
-_ROUTE_ERROR = 1e-12  # of the cost of a route, a sum over its links
 _UNIT_ROUNDOFF = 2.0**-53
 _ROUNDINGS = 64
-_MOST_TRIPS = 1e9  # beyond which counts are cut off where no noisy counts are known
+_MOST_OF_MEAN = 1000.0  # times the mean pair, beyond which counts are cut off where no noisy counts are known
 _SPARE_TRIPS, _SPARE_DEVIATIONS = 12.0, 12.0
+_SMALLEST = 1e-300
 
 
 def questions(study: Study, sensitivity: float) -> tuple[float, ...]:
@@ -72,36 +72,32 @@ def converse(
 
     allowed : sensitivities of its questions within the promise
     """
-    counted = _Counted.of(study, published)
-    model = published.demand
+    model, pairs = published.demand, max(len(study.pairs), 1)
+    error = promise.scale * math.sqrt(pairs)  # of the number of requests
     if model is None:
-        trips = yield counted.total_question(allowed[0])
-        rate = max(float(trips[0]), 0.0) * counted.request / max(len(study.pairs), 1)
-        model = Demand(study.pairs, np.full(len(study.pairs), rate))
+        trips = yield _total_question(study, allowed[0])
+        error = promise.scale / allowed[0]
+        model = _modelled(study, max(float(trips[0]), 0.0) * _request(study, published))
+    counted = _Counted.of(study, published, model, error)
     gap = max(_GAP, getattr(study.mechanism, "gap", 0.0))
     rows = policies_to_compare(study.network, published.policy, model, known=published.demand is not None, gap=gap)
-    best = _nearest_optimum(study, published, rows)
+    best = _nearest_optimum(study, published, model, gap)
     least = LeastTime.at(study.network, study.pairs, best.link_flow(model))
     precision = promise.scale / allowed[-1]
     asked = _Asked.of(study, counted, least, model, rows, precision)
-    noisy = yield Question(allowed[-1], asked.ask, allowed[-1] / asked.sensitivity * _ROUNDED_DOWN)
+    noisy = yield Question(allowed[-1], asked.ask, allowed[-1] / asked.sensitivity * _ROUNDED_DOWN, asked.sensitivity)
     found = noisy / asked.multiplier
     deviation = precision * asked.sensitivity / asked.multiplier
-    measured = {
-        name: MeasuredRow(float(found[at]), float(deviation[at]), row.at_least)
-        for at, (name, row) in enumerate(asked.rows.items(), start=1)
-    }
-    return Quality(study.quality_share, float(found[0]), float(deviation[0]), measured)
+    measured = asked.measured(found, deviation)
+    return Quality(study.quality_share, float(found[0]), float(deviation[0]), measured, counted.trips)
 
 
-def _nearest_optimum(study: Study, published: Published, rows: dict[str, RoutingPolicy]) -> RoutingPolicy:
+def _nearest_optimum(study: Study, published: Published, model: Demand, gap: float) -> RoutingPolicy:
     """The public policy at whose link flows the least time is bounded: the nearer to the optimum, the tighter."""
-    if published.demand is None:
-        return rows.get("equal_demand", rows[RELEASED])
     network = study.network
-    if not (getattr(study.mechanism, "fairness", 0.0) or network.has_fixed_costs):
-        return rows[RELEASED]
-    return solve_optimum(network.with_fixed_costs(0.0), published.demand, gap=_GAP).policy
+    if published.demand is not None and not (getattr(study.mechanism, "fairness", 0.0) or network.has_fixed_costs):
+        return published.policy
+    return solve_optimum(network.with_fixed_costs(0.0), model, gap=gap).policy
 
 
 def policies_to_compare(
@@ -138,6 +134,7 @@ class _Counted:
     request : h, what one request more adds to the rate of its pair, vehicles per minute
     most : (pairs,) public; sums are cut off here, for arithmetic only
     per_unit : requests of one unit of data that may be in the sum
+    trips : whose these counts are
     noisy, scale : (pairs,) noisy sums and their noise; None where the mechanism releases none
     """
 
@@ -145,32 +142,65 @@ class _Counted:
     request: float
     most: NDArray[np.float64]
     per_unit: int
+    trips: Trips = "all"
     noisy: NDArray[np.float64] | None = None
     scale: float = 0.0
 
     @classmethod
-    def of(cls, study: Study, published: Published) -> _Counted:
+    def of(cls, study: Study, published: Published, model: Demand, error: float) -> _Counted:
+        """Counts of what was published.
+
+        model, error : a demand with the noisy total, and the deviation of that number of requests
+        """
         frame, sums = study.frame, published.sums
         per_unit = 1 if frame.contribution is None else frame.contribution.max_requests
+        trips: Trips = "all" if frame.contribution is None else "kept" if published.factor is None else "scaled"
+        request = _request(study, published)
         if sums is None:
-            weights = np.ones(frame.days)
-            most = np.full(len(frame.pairs), _MOST_TRIPS / max(len(frame.pairs), 1) + 1000.0)
-            return cls(weights, frame.expansion / (frame.days * frame.period_min), most, per_unit)
-        request = sums.factor * frame.expansion / (float(sums.weights.sum()) * frame.period_min)
+            total = 2 * model.total_per_min / request + _SPARE_DEVIATIONS * error + _SPARE_TRIPS
+            of_pair = total * min(1.0, _MOST_OF_MEAN / max(len(frame.pairs), 1))  # no pair has more than all
+            return cls(np.ones(frame.days), request, np.full(len(frame.pairs), of_pair), per_unit, trips)
         most = 2 * np.maximum(sums.noisy, 0.0) + _SPARE_DEVIATIONS * sums.scale + _SPARE_TRIPS
-        return cls(sums.weights, request, most, per_unit, sums.noisy, sums.scale)
+        return cls(sums.weights, request, most, per_unit, trips, sums.noisy, sums.scale)
 
     def sums(self, history: DemandHistory) -> NDArray[np.float64]:
         """PRIVATE. (pairs,) weighted sum of the days' counts, cut off."""
-        return np.minimum(self.weights @ history.counts, self.most)
+        return np.minimum(self._whole(history), self.most)
 
-    def total_question(self, allowed: float) -> Question:
-        """Requests of all pairs; a unit changes it by at most per_unit, and rounding by 1. docs/proofs/quality.md."""
+    def cut(self, history: DemandHistory) -> float:
+        """PRIVATE. Requests that are cut off, of each pair at most as many as are left."""
+        return math.fsum(np.clip(self._whole(history) - self.most, 0.0, self.most).tolist())
 
-        def ask(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
-            return np.array([np.rint(self.sums(history).sum())], dtype=np.int64)
+    def _whole(self, history: DemandHistory) -> NDArray[np.float64]:
+        """PRIVATE."""
+        return np.asarray(self.weights @ history.counts)
 
-        return Question(allowed, ask, allowed / (self.per_unit + 1) * _ROUNDED_DOWN)
+
+def _request(study: Study, published: Published) -> float:
+    """h: vehicles per minute for one request."""
+    frame, sums = study.frame, published.sums
+    vehicles = frame.expansion * (1.0 if published.factor is None else published.factor)
+    return vehicles / ((frame.days if sums is None else float(sums.weights.sum())) * frame.period_min)
+
+
+def _modelled(study: Study, total_per_min: float) -> Demand:
+    """A public guess with the noisy total: the mechanism's public demand in proportion, or equal demand."""
+    public: Demand | None = getattr(study.mechanism, "public_demand", None)
+    shape = np.ones(len(study.pairs)) if public is None else public.on(study.pairs).rate_per_min
+    return Demand(study.pairs, shape * (total_per_min / max(float(shape.sum()), _SMALLEST)))
+
+
+def _total_question(study: Study, allowed: float) -> Question:
+    """Requests of all pairs, which a request changes by at most 1: this is asked at request level only.
+
+    The cap on a pair keeps the sum within 64 bits. docs/proofs/quality.md, Theorem 2
+    """
+    cap = LARGEST_VALUE // max(len(study.pairs), 1)
+
+    def ask(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
+        return np.array([np.minimum(history.counts.sum(axis=0, dtype=np.int64), cap).sum()])
+
+    return Question(allowed, ask, allowed * _ROUNDED_DOWN, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,21 +208,26 @@ class _Row:
     """A policy, the range in which its travel time is measured, and how far a request can move its excess.
 
     moved : (pairs,) bound on |change of Φ(y) − L| for one request of each pair, vehicle-minutes per minute
-    largest : of Φ for any data, from which rounding errors follow
+    beyond : (pairs,) the same for what is above the range
+    most : (links,) largest flow for any data; largest : of Φ, from which rounding errors follow
+    binds : whether flows above the range are expected
     """
 
     policy: RoutingPolicy
     time: BoundedTime
     moved: NDArray[np.float64]
+    beyond: NDArray[np.float64]
+    most: NDArray[np.float64]
     largest: float
-    at_least: bool
+    binds: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """The question: L and the excesses as integers.
+    """The question: L and the excesses as integers; where no noisy counts are known also what is out of range.
 
-    multiplier : (1 + rows,) integers per vehicle-minute per minute
+    entries : 1 + rows, and where it is watched 1 + rows more: what is above the range in each row, and what is cut off
+    multiplier : (entries,) integers per vehicle-minute per minute, the last of those watched per request
     sensitivity : largest ℓ2 distance of the integers between neighbours. docs/proofs/quality.md, Theorem 1
     """
 
@@ -212,7 +247,9 @@ class _Asked:
         policies: dict[str, RoutingPolicy],
         precision: float,
     ) -> _Asked:
-        weights = {**{name: (1 - sum(_WEIGHTS.values())) / max(len(policies) - 1, 1) for name in policies}, **_WEIGHTS}
+        watched = _WATCHED if counted.noisy is None else 0.0
+        shared = (1 - sum(_WEIGHTS.values()) - watched) / max(len(policies) - 1, 1)
+        weights = {**dict.fromkeys(policies, shared), **_WEIGHTS}
         modelled = least.offset + float(model.rate_per_min @ least.minutes)
         rows = {
             name: _row(
@@ -225,29 +262,61 @@ class _Asked:
             abs(least.offset) + float(counted.most @ least.minutes) * counted.request,
             *(row.largest for row in rows.values()),
         ]
+        weight = [weights["least"], *(weights[name] for name in rows)]
+        if watched:
+            moved += [*(row.beyond for row in rows.values()), np.ones(len(study.pairs))]
+            largest += [*(row.largest for row in rows.values()), float(counted.most.sum())]
+            weight += [watched / (len(rows) + 1)] * (len(rows) + 1)
         unit = np.array(
-            [max(float(each.max(initial=0.0)), 1e-9 * size, 1e-300) for each, size in zip(moved, largest, strict=True)]
+            [max(float(each.max(initial=0.0)), 1e-12 * size, 1e-300) for each, size in zip(moved, largest, strict=True)]
         )
-        weight = np.sqrt([weights["least"], *(weights[name] for name in rows)])
-        multiplier = weight / unit
+        multiplier = np.sqrt(weight) / unit
         bound = (np.array(largest) + largest[0]) * multiplier
         multiplier = multiplier * min(_RESOLUTION, _LARGEST_INTEGER / float(bound.max()))
         one = np.sqrt(sum((factor * each) ** 2 for factor, each in zip(multiplier, moved, strict=True)))
         terms = _ROUNDINGS + 4 * float(study.network.latency.roundings().max(initial=0.0))
-        terms += max(row.policy.link_flow_roundings() for row in rows.values()) + len(study.pairs) + study.frame.days
+        terms += max(row.policy.stored.roundings for row in rows.values()) + study.frame.days
         rounding = 2 * _UNIT_ROUNDOFF * terms * (np.array(largest) + largest[0]) * multiplier + 1.0
-        # each of the unit's requests is one step: what n of them move is at most n times this, in every period
-        whole = counted.per_unit * (float(one.max(initial=0.0)) + float(np.linalg.norm(rounding)))
+        whole = moved_together(counted.per_unit, float(one.max(initial=0.0)), float(np.linalg.norm(rounding)))
         return cls(counted, least, rows, multiplier, whole * _ROUNDED_UP)
 
     def ask(self, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
-        """PRIVATE. (1 + rows,) L and the excess of each policy over it, times the multipliers, rounded."""
+        """PRIVATE. (entries,) L and the excess of each policy over it, times the multipliers, rounded."""
         del progress
         rates = self.counted.request * self.counted.sums(history)
-        least = self.least.offset + float(rates @ self.least.minutes)
+        least = self.least.offset + math.fsum((rates * self.least.minutes).tolist())
         demand = Demand(history.pairs, rates)
-        values = [least, *(row.time(row.policy.link_flow(demand)) - least for row in self.rows.values())]
+        flows = [row.policy.link_flow(demand) for row in self.rows.values()]
+        each = list(zip(self.rows.values(), flows, strict=True))
+        values = [least, *(row.time(flow) - least for row, flow in each)]
+        if self.counted.noisy is None:
+            values += [*(row.time.beyond(flow) for row, flow in each), self.counted.cut(history)]
         return np.rint(np.array(values) * self.multiplier).astype(np.int64)
+
+    def measured(self, found: NDArray[np.float64], deviation: NDArray[np.float64]) -> dict[str, MeasuredRow]:
+        """Rows of the noisy answer, and what its other entries say of traffic out of their ranges.
+
+        found, deviation : (entries,) noisy answer, and the deviation of its noise. docs/proofs/quality.md, Lemma 5
+        """
+        rows = {}
+        cut = self.counted.noisy is None and bool(found[-1] > _SEEN * deviation[-1])
+        for at, (name, row) in enumerate(self.rows.items(), start=1):
+            excess, slack, at_least = float(found[at]), 0.0, row.binds
+            if self.counted.noisy is None:
+                beyond = at + len(self.rows)
+                above = max(float(found[beyond]), 0.0) + _UPPER * float(deviation[beyond])
+                slack = row.time.largest_loss(above, row.most)
+                at_least = cut or slack > _TOLERABLE * max(float(found[0]), excess)
+            rows[name] = MeasuredRow(excess, float(deviation[at]), at_least, 0.0 if at_least else slack)
+        return rows
+
+
+def moved_together(requests: int, each: float, rounded: float) -> float:
+    """S for a unit of k requests that move the integers by `each`, and all of them once more by rounding.
+
+    It is such that n of the k requests move them by at most n/k S, in every period. docs/proofs/quality.md, Theorem 1
+    """
+    return requests * (each + rounded)
 
 
 def _row(
@@ -264,77 +333,24 @@ def _row(
     precision : deviation of the noise over what a request moves
     """
     network = study.network
-    expected = _Expected.of(counted, policy, model)
+    expected = ExpectedFlows.of(policy, model, counted.request, counted.noisy, counted.scale)
+    route_error = 4 * _UNIT_ROUNDOFF * policy.stored.roundings  # of the cost of a route, as of loads
     most = policy.link_flow(Demand(study.pairs, counted.request * counted.most))
     chosen = None
     for ceiling in _CEILINGS:
         time = BoundedTime.between(network, expected.low, expected.high, ceiling * network.free_flow_min)
         lowest, highest = policy.expected(time.low_cost), policy.expected(time.high_cost)
-        moved = np.maximum(highest - least.minutes, least.minutes - lowest) + _ROUTE_ERROR * (highest + least.minutes)
+        moved = np.maximum(highest - least.minutes, least.minutes - lowest) + route_error * (highest + least.minutes)
         moved = counted.request * np.maximum(moved, 0.0) * _ROUNDED_UP
         deviation = precision * float(moved.max(initial=0.0))
         if chosen is not None and deviation > _TOLERABLE * max(modelled, time(expected.middle) - modelled):
             break
         binds = expected.loss(time) > _NEGLIGIBLE * deviation + _ROUNDED_UP - 1
         largest = float(time.high_cost @ np.maximum(most, time.high_flow))
-        chosen = _Row(policy, time, moved, largest, binds)
+        beyond = counted.request * highest * (_ROUNDED_UP + route_error)
+        chosen = _Row(policy, time, moved, beyond, most, largest, binds)
         if not binds:
             break
     if chosen is None:  # pragma: no cover - there is a first ceiling
         raise AssertionError
     return chosen
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Expected:
-    """Where the true link flows of a policy are expected: public, from noisy counts or the modelled demand.
-
-    middle, spread : (links,) estimate of the flow and deviation of its error
-    normal : whether the error is noise; otherwise the flow is taken to be within _REACH deviations
-    """
-
-    network: Network
-    middle: NDArray[np.float64]
-    spread: NDArray[np.float64]
-    normal: bool = True
-
-    @classmethod
-    def of(cls, counted: _Counted, policy: RoutingPolicy, model: Demand) -> _Expected:
-        network = policy.network
-        if counted.noisy is None:
-            middle = policy.link_flow(model)
-            return cls(network, middle, _UNKNOWN[0] * middle + _UNKNOWN[1] * network.capacity_per_min, normal=False)
-
-        def routed(rates: NDArray[np.float64]) -> NDArray[np.float64]:
-            return policy.link_flow(Demand(model.pairs, rates)) - network.background_per_min
-
-        rates = counted.request * counted.noisy
-        middle = network.background_per_min + routed(np.maximum(rates, 0.0)) - routed(np.maximum(-rates, 0.0))
-        # Σ x² ≤ Σ x for shares of the pairs' trips
-        spread = counted.request * counted.scale * np.sqrt(np.maximum(routed(np.ones(rates.size)), 0.0))
-        total, error = float(counted.noisy.sum()), counted.scale * math.sqrt(rates.size)
-        if error < _KNOWN_TOTAL * total:  # the released demand, which uses more than each count, is a second estimate
-            modelled = policy.link_flow(model)
-            doubt = (_UNKNOWN[0] + error / total) * modelled + _UNKNOWN[1] * network.capacity_per_min
-            weight = doubt**2 / np.maximum(doubt**2 + spread**2, 1e-300)
-            middle, spread = weight * middle + (1 - weight) * modelled, np.sqrt(weight) * spread
-        return cls(network, middle, spread)
-
-    @property
-    def low(self) -> NDArray[np.float64]:
-        return self._at(-_REACH)
-
-    @property
-    def high(self) -> NDArray[np.float64]:
-        return self._at(_REACH)
-
-    def loss(self, time: BoundedTime) -> float:
-        """Expected travel time above the range of measurement, by which what is measured would be too small."""
-        nodes, weights = (_NODES, _NODE_WEIGHTS) if self.normal else (np.array([_REACH]), np.ones(1))
-        flow = self._at(nodes[:, None])
-        with np.errstate(over="ignore"):
-            lost = flow * self.network.latency.time(flow) - time.by_link(flow)
-        return float(weights @ lost.sum(axis=1))
-
-    def _at(self, deviations: float | NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.maximum(self.middle + deviations * self.spread, self.network.background_per_min)

@@ -196,7 +196,8 @@ _CHOSEN: ContextVar[tuple[int, Callable[[int, ShardData], Worker]] | None] = Con
 def sharded(count: int, *, cluster: Any = None) -> Iterator[None]:
     """Let `sgd` work in shards inside this block: `count` processes, or workers of a cluster.
 
-    cluster : address of a Dask scheduler, or a `distributed.Client`. Extra: dask
+    cluster : address of a Dask scheduler, or a `distributed.Client`; of one that does not go straight to
+        workers only the address is used. Extra: dask
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise InputError(f"the number of shards is {count!r}; pass a whole number of at least 1")

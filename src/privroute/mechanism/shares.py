@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from privroute.demand.layered_estimate import positive_mean
 from privroute.errors import GuaranteeError
 from privroute.flows.varying_days import day_variation
 from privroute.history.demand_history import MOST_REQUESTS
@@ -93,7 +94,7 @@ def total_question(study: Study, allowed: float) -> Question:
     kept = study.frame.contribution
     if kept is None or kept.max_for_total is None:
         raise GuaranteeError("the study does not say how many requests of a user count for the total")
-    return Question(allowed, _requests, allowed / kept.max_for_total * _ROUNDED_DOWN)
+    return Question(allowed, _requests, allowed / kept.max_for_total * _ROUNDED_DOWN, kept.max_for_total)
 
 
 def _requests(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
@@ -108,7 +109,7 @@ def days_question(study: Study, allowed: float) -> Question:
     """
     kept = study.frame.contribution
     most = 1 if kept is None else kept.max_requests
-    return Question(allowed, _trips_by_day, allowed / most * _ROUNDED_DOWN)
+    return Question(allowed, _trips_by_day, allowed / most * _ROUNDED_DOWN, most)
 
 
 def _trips_by_day(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
@@ -126,11 +127,18 @@ def with_days(study: Study, noisy: NDArray[np.int64], deviation: float) -> Study
     return replace(study, mechanism=replace(options, day_variation=found))
 
 
-def with_total(study: Study, noisy: NDArray[np.int64]) -> Study:
-    """The study with the measured total in the place of a public one; as it is where the noise left nothing."""
+def with_total(study: Study, noisy: NDArray[np.int64], scale: float) -> Study:
+    """The study with the measured total in the place of a public one.
+
+    A total is positive, and its noise is known: where that is not small beside it, its mean given the noisy one is
+    taken, so that there is a measured total whatever was drawn.
+
+    scale : of the noise
+    """
     frame = study.frame
-    per_h = float(noisy[0]) * frame.expansion * _MIN_PER_H / (frame.days * frame.period_min)
-    if not per_h > 0 or frame.contribution is None:
-        return study
+    if frame.contribution is None:
+        raise GuaranteeError("the study does not bound users, so there is no total to measure")
+    requests = positive_mean(float(noisy[0]), scale**2)
+    per_h = requests * frame.expansion * _MIN_PER_H / (frame.days * frame.period_min)
     known = replace(frame.contribution, max_for_total=None)
     return replace(study, frame=replace(frame, contribution=known, total_per_h=per_h))

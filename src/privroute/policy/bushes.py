@@ -40,6 +40,7 @@ _FAULTS = {
     7: "does not reach the destination",
 }
 _OF_A_PAIR = 6  # from here on, faults name a pair
+_BLOCKS = 16  # in which the core adds up loads
 _FEW_PAIRS = 64  # so few are not worth a thread
 
 
@@ -174,12 +175,13 @@ class Bushes:
         """(links,) Σ_w rate_w x_w."""
         return self._core.load(rate_per_min, available_threads())
 
-    def load_roundings(self) -> int:
-        """As Paths.load_roundings. A request's flow passes each link of its bush at most once.
+    @property
+    def roundings(self) -> int:
+        """Roundings, each a relative 2⁻⁵³, by which `load` may be off: docs/proofs/quality.md, Lemma 4.
 
-        At a link it is multiplied and added, at a node with a pair added; then bushes and threads are summed.
+        `expected` may be off by at most twice as many.
         """
-        return 3 * int(np.diff(self.link_start).max(initial=0)) + 2 * self.root.size + 1
+        return self.network.links + self.network.nodes + int(self.root.size) + _BLOCKS
 
     def expected(self, link_values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(pairs,) Σ_e x_we v_e."""

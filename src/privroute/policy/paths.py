@@ -131,9 +131,12 @@ class Paths:
             self.pair_start, self.path_start, self.links, self.probability, rate_per_min, self.network.links
         )
 
-    def load_roundings(self) -> int:
-        """Bound on the relative error of each link's load, in units of 2⁻⁵³: roundings that any part of it passes."""
-        return self.probability.size + 2
+    @property
+    def roundings(self) -> int:
+        """Roundings, each a relative 2⁻⁵³, by which results may be off: docs/proofs/quality.md, Lemma 4."""
+        on_a_link = int(np.bincount(self.links, minlength=1).max())
+        of_a_pair = int(np.diff(self.pair_start).max(initial=0) + np.diff(self.path_start).max(initial=0))
+        return 1 + max(on_a_link, of_a_pair)
 
     def expected(self, link_values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(pairs,) Σ_e x_we v_e."""

@@ -229,10 +229,6 @@ class RoutingPolicy(PolicyFrames):
             )
         return self.stored.load(demand.rate_per_min) + self.network.background_per_min
 
-    def link_flow_roundings(self) -> int:
-        """Bound on the relative error of each link flow, in units of 2⁻⁵³, whatever the demand."""
-        return self.stored.load_roundings() + 1
-
     def expected(self, link_values: ArrayLike) -> NDArray[np.float64]:
         """Σ_e x_we v_e for each pair: the expected sum of a link value over the route, e.g. of minutes."""
         values = np.ascontiguousarray(link_values, dtype=np.float64)

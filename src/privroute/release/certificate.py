@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from privroute.errors import PrivrouteError, ReleaseError
 from privroute.network.checks import check_period_of_day
 from privroute.network.demand import check_expansion
+from privroute.release.adjacency import ADJACENCY, is_adjacency
 from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
@@ -27,26 +28,6 @@ __all__ = ["ADJACENCY", "BUDGET", "Certificate", "DataKind", "NoiseKind", "check
 DataKind = Literal["trips", "simulated"]
 NoiseKind = Literal["opendp", "seeded", "none"]
 
-ADJACENCY = {
-    "request": (
-        "two data sets are neighbours if one has one request more, on one day, for one origin-destination pair, and "
-        "they are equal otherwise (add or remove). Replacing one request by another counts as two such steps: for "
-        "counts its sensitivity is sqrt(2) times as large, for unit flows (sgd, minimiser) twice."
-    ),
-    "user": (
-        "two data sets are neighbours if one has all requests of one user more, on all days and for all "
-        "origin-destination pairs, and they are equal otherwise (add or remove). Of each user at most max_requests "
-        "requests are counted, at most max_per_pair of them for one pair. Replacing the requests of one user by others "
-        "counts as two such steps: for counts its sensitivity is sqrt(2) times as large."
-    ),
-    "user-day": (
-        "two data sets are neighbours if one has all requests of one user on one day more, for all origin-destination "
-        "pairs, and they are equal otherwise (add or remove). What follows midnight in a period that passes it belongs "
-        "to the day on which the period began. Of each user at most max_requests requests are counted "
-        "on a day, at most max_per_pair of them for one pair. Replacing the requests of one user on one day by others "
-        "counts as two such steps: for counts its sensitivity is sqrt(2) times as large."
-    ),
-}
 # dataset and entry: where the charge stands in the operator's ledger, and its digest there; then what was approved for
 # all releases from this data set, and what those up to this one cost together, at the approved delta.
 BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "spent_epsilon")
@@ -184,9 +165,13 @@ class Certificate:
     @property
     def measured_share(self) -> float:
         """The part of rho that was set apart for measuring the quality, the total and the days."""
-        total = self.total or {}
         days = DAYS_SHARE if measures_days(self.mechanism, self.options) else 0.0
-        return float(self.study.get("quality_share", 0.0)) + float(total.get("share", 0.0)) + days
+        return self.quality_share + float((self.total or {}).get("share", 0.0)) + days
+
+    @property
+    def quality_share(self) -> float:
+        """The part of it that is for the quality."""
+        return float(self.study.get("quality_share", 0.0))
 
     @property
     def guaranteed(self) -> bool:
@@ -245,7 +230,7 @@ class Certificate:
             raise ReleaseError(
                 "the certificate calls itself private where its noise or its delta is not, or the other way round"
             )
-        if ADJACENCY.get(certificate.unit) != certificate.adjacency:
+        if not is_adjacency(certificate.adjacency, certificate.unit, measured=certificate.quality_share > 0):
             raise ReleaseError("the certificate's unit is not known, or its adjacency is not that of the unit")
         check_budget(certificate.budget)
         _check_bounds(certificate)

@@ -176,9 +176,7 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
     ]
     if certificate.rho is not None:
         factor = odds_factor(certificate.rho, delta)
-        # Other places or days are one unit less and one more: counts v, v' ≥ 0 have |v − v'|² ≤ |v|² + |v'|², so rho
-        # doubles; flows may move twice as far.
-        elsewhere = odds_factor((4 if noise_is_on_flows(certificate.mechanism) else 2) * certificate.rho, delta)
+        elsewhere = odds_factor(_replacement(certificate) * certificate.rho, delta)
         sentences.append(
             f"In odds: regardless of prior knowledge, this release changes anybody's odds that {words.whether} in the "
             f"data by at most a factor of {_factor(factor)}, except with probability {delta:g}. "
@@ -189,6 +187,17 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
             f"{_factor(elsewhere)}, except with probability {delta:g}."
         )
     return tuple(sentences)
+
+
+def _replacement(certificate: Certificate) -> float:
+    """Factor on rho for one unit less and another one more: other places, or other days.
+
+    Counts v, v' ≥ 0 have |v − v'|² ≤ |v|² + |v'|², so their part of rho doubles. Unit flows and the measured quality
+    may move twice as far, so theirs is four times as large. docs/proofs/quality.md, Corollary.
+    """
+    if noise_is_on_flows(certificate.mechanism):
+        return 4.0
+    return 2.0 * (1.0 - certificate.quality_share) + 4.0 * certificate.quality_share
 
 
 def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:

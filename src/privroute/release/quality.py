@@ -6,12 +6,15 @@ Everything else here follows from these numbers:
 
     above the optimum    F_j − V lies between max_i (E_j − E_i), as no policy is below V, and E_j, as L is not above V
     verdict              from E_released − E_j, in which L cancels
+
+Where users are bounded, what is counted are the kept trips. Scaled to a known total they stand for the traffic. Without
+a total they are lighter than it by an unknown factor: then no upper limit follows, and no release is called better.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,9 +24,20 @@ from privroute.release.frames import QualityFrames
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BASELINES", "NOT_MEASURED", "RELEASED", "Excess", "MeasuredRow", "Quality", "Verdict"]
+__all__ = [
+    "BASELINES",
+    "MEASURED_ON",
+    "NOT_MEASURED",
+    "RELEASED",
+    "Excess",
+    "MeasuredRow",
+    "Quality",
+    "Trips",
+    "Verdict",
+]
 
 Verdict = Literal["better", "undecided", "worse"]
+Trips = Literal["all", "scaled", "kept"]
 
 RELEASED = "released"
 BASELINES = {
@@ -40,14 +54,24 @@ VERDICTS = {
     "worse": "worse than no data: do not use",
 }
 
+MEASURED_ON = {
+    "all": "the true trips",
+    "scaled": "the kept trips scaled to the total",
+    "kept": "the kept trips only",
+}
+"""Whose travel time was measured."""
+
 NOT_MEASURED = "Not measured: nothing is known about how well this policy serves the true trips."
 _UNBOUNDED = ", and nothing bounds its travel time: do not use"
+_NOT_KNOWN = "not known: real traffic may be heavier than the kept trips; state or measure its total"
 
 CONFIDENCE = 0.95
 # One-sided quantiles of the normal distribution. An interval has 2.5 % for each side: 2.02 % for the excess and 0.47 %
-# for the optimum it is divided by. A lower limit is the best of several, each of which gets its part of the 2.02 %.
+# for the optimum it is divided by. A lower limit is the best of several, each of which gets its part of the 2.02 %; and
+# so is an upper limit of the optimum, of the 0.47 %.
 _EXCESS, _OPTIMUM, _TEST = 2.05, 2.60, 1.96
 _BEST_OF = {0: 2.05, 1: 2.05, 2: 2.33, 3: 2.48, 4: 2.58}
+_OPTIMUM_OF = {0: 2.60, 1: 2.60, 2: 2.83, 3: 2.96, 4: 3.05, 5: 3.11}
 _PERCENT = 100.0
 
 
@@ -57,11 +81,13 @@ class MeasuredRow:
 
     excess : noisy F_j − L, vehicle-minutes per minute; deviation : of its noise
     at_least : the traffic may exceed the range in which the travel time was measured; it is then at least this
+    slack : by how much at most it is more than this, where part of the traffic exceeds the range; 0 where none does
     """
 
     excess: float
     deviation: float
     at_least: bool = False
+    slack: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +119,31 @@ class Quality(QualityFrames):
     least : noisy L, a lower bound of the best possible travel time of the true traffic, vehicle-minutes per minute;
         least_deviation : of its noise
     rows : by name, RELEASED first
+    trips : whose travel time it is, see MEASURED_ON
     """
 
     share: float
     least: float
     least_deviation: float
     rows: Mapping[str, MeasuredRow]
+    trips: Trips = "all"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
         numbers = [self.share, self.least, self.least_deviation]
         for row in self.rows.values():
-            numbers += [row.excess, row.deviation]
+            numbers += [row.excess, row.deviation, row.slack]
         if not all(_finite(number) for number in numbers) or any(
             type(r.at_least) is not bool for r in self.rows.values()
         ):
             raise ReleaseError("the measured quality has values that are not finite numbers")
         spread = [self.least_deviation, *(row.deviation for row in self.rows.values())]
-        if not 0 < self.share < 1 or min(spread) <= 0:
-            raise ReleaseError("the measured quality has no share of rho, or no noise")
+        if not 0 < self.share < 1 or min(spread) <= 0 or min(row.slack for row in self.rows.values()) < 0:
+            raise ReleaseError("the measured quality has no share of rho, no noise, or a slack below 0")
         if next(iter(self.rows), None) != RELEASED or not set(self.rows) <= {RELEASED, *BASELINES}:
             raise ReleaseError("the measured quality has other rows than the released policy and the known baselines")
+        if self.trips not in MEASURED_ON:
+            raise ReleaseError("the measured quality does not say whose trips it was measured on")
 
     @property
     def above_optimum(self) -> Excess:
@@ -129,7 +159,8 @@ class Quality(QualityFrames):
     def above_baselines(self) -> dict[str, tuple[float, float, float]]:
         """Released policy less each baseline: (value, low, high), percent of the best possible; negative is better.
 
-        Each interval alone holds with 95 %; infinite where the row that would bound it says at least.
+        Each interval alone holds with 95 %; infinite where the row that would bound it says at least, and where only
+        kept trips were measured.
         """
         own, found = self.rows[RELEASED], {}
         best = max(self._optimum()[0], 0.0)
@@ -137,8 +168,8 @@ class Quality(QualityFrames):
             if name == RELEASED:
                 continue
             value, spread = own.excess - row.excess, _TEST * math.hypot(own.deviation, row.deviation)
-            low = -math.inf if row.at_least else value - spread
-            high = math.inf if own.at_least else value + spread
+            low = -math.inf if row.at_least or self.trips == "kept" else value - spread - row.slack
+            high = math.inf if own.at_least or self.trips == "kept" else value + spread + own.slack
             found[name] = tuple(_ratio(each, best) for each in (value, low, high))
         return found  # type: ignore[return-value]  # three of them
 
@@ -146,7 +177,8 @@ class Quality(QualityFrames):
     def verdict(self) -> Verdict:
         """Whether the release beats everything that needs no data.
 
-        better : it is below every baseline, each at 97.5 %, so wrong in at most 2.5 % of releases
+        better : it is below every baseline, each at 97.5 %, so wrong in at most 2.5 % of releases; never where
+            only kept trips were measured
         worse : it is above one of them, together at 97.5 %
         """
         own = self.rows[RELEASED]
@@ -154,19 +186,23 @@ class Quality(QualityFrames):
         if not others:
             return "undecided"
         apart = [(own.excess - row.excess, math.hypot(own.deviation, row.deviation)) for row in others]
-        if not own.at_least and all(value + _TEST * spread < 0 for value, spread in apart):
+        bounded = not own.at_least and self.trips != "kept"
+        if bounded and all(value + own.slack + _TEST * spread < 0 for value, spread in apart):
             return "better"
         limit = _best_of(len(others))
-        above = (value - limit * spread > 0 for value, spread in apart)
-        if any(each and not row.at_least for each, row in zip(above, others, strict=True)):
+        bounds = zip(others, apart, strict=True)
+        if any(value - row.slack - limit * spread > 0 for row, (value, spread) in bounds if not row.at_least):
             return "worse"
         return "undecided"
 
     @property
     def words(self) -> str:
         """The verdict in words; what is neither better nor bounded should not be used either."""
+        if self.trips == "kept" and self.verdict == "undecided":
+            return _NOT_KNOWN
         unbounded = self.verdict == "undecided" and self.above_optimum.high is None
-        return VERDICTS[self.verdict] + (_UNBOUNDED if unbounded else "")
+        measured_on = "" if self.trips == "all" else f" (measured on {MEASURED_ON[self.trips]})"
+        return VERDICTS[self.verdict] + (_UNBOUNDED if unbounded else "") + measured_on
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -176,8 +212,7 @@ class Quality(QualityFrames):
         said = (
             f"{first} {_shown(own.low if own.high is None else own.value)} % above the best possible travel time"
             + ("" if own.high is None else f", between {_shown(own.low)} and {_shown(own.high)} % (95 % confidence)")
-            + ", measured on the true trips with noise, under the same guarantee"
-            + f" ({self.share:.0%} of rho)."
+            + f", measured on {MEASURED_ON[self.trips]} with noise, under the same guarantee ({self.share:.0%} of rho)."
         )
         rows = [f"{BASELINES[name][0].upper()}{BASELINES[name][1:]}: {each}." for name, each in self.baselines.items()]
         return (f"Verdict: {self.words}.", said, *rows)
@@ -188,12 +223,13 @@ class Quality(QualityFrames):
             "share_of_rho": self.share,
             "confidence": CONFIDENCE,
             "verdict": self.words,
+            "measured_on": MEASURED_ON[self.trips],
             "above_optimum_percent": {name: self._excess(name).as_dict() for name in self.rows},
             "measured": {
                 "least_minutes": self.least,
                 "least_deviation": self.least_deviation,
                 "rows": {
-                    name: {"excess": row.excess, "deviation": row.deviation, "at_least": row.at_least}
+                    name: {item.name: getattr(row, item.name) for item in fields(row)}
                     for name, row in self.rows.items()
                 },
             },
@@ -206,32 +242,39 @@ class Quality(QualityFrames):
             measured = values["measured"]  # type: ignore[index]
             rows = {name: MeasuredRow(**row) for name, row in measured["rows"].items()}
             share = values["share_of_rho"]  # type: ignore[index]
-            quality = cls(share, measured["least_minutes"], measured["least_deviation"], rows)
+            trips = next(name for name, said in MEASURED_ON.items() if said == values["measured_on"])  # type: ignore[index]
+            quality = cls(share, measured["least_minutes"], measured["least_deviation"], rows, trips)  # type: ignore[arg-type]
             same = quality.as_dict() == values
-        except (LookupError, TypeError, AttributeError, ArithmeticError):
+        except (LookupError, TypeError, AttributeError, ArithmeticError, StopIteration):
             same = False
         if not same:
             raise ReleaseError("the measured quality is damaged, or contradicts itself")
         return quality
 
     def _optimum(self) -> tuple[float, float]:
-        """Limits of V: L is not above it, and no policy is below it."""
+        """Limits of V, each with 0.47 %: L is not above it, and no policy, L + E_j, is below it."""
         spread = _OPTIMUM * self.least_deviation
+        rows = [row for row in self.rows.values() if not row.at_least]
+        limit = _OPTIMUM_OF[len(rows)]
         upper = min(
-            (row.excess + _OPTIMUM * row.deviation for row in self.rows.values() if not row.at_least), default=math.inf
+            (row.excess + row.slack + limit * math.hypot(self.least_deviation, row.deviation) for row in rows),
+            default=math.inf,
         )
-        return self.least - spread, self.least + spread + max(upper, 0.0)
+        return self.least - spread, self.least + max(upper, spread)
 
     def _excess(self, name: str) -> Excess:
         row = self.rows[name]
         others = [each for other, each in self.rows.items() if other != name and not each.at_least]
         limit = _best_of(len(others))
-        low = max((row.excess - o.excess - limit * math.hypot(row.deviation, o.deviation) for o in others), default=0.0)
+        low = max(
+            (row.excess - o.excess - o.slack - limit * math.hypot(row.deviation, o.deviation) for o in others),
+            default=0.0,
+        )
         smallest, largest = self._optimum()
         low_percent = _ratio(max(low, 0.0), largest)
         value = _ratio(max(row.excess, 0.0), max(self.least, smallest))
-        high = _ratio(max(row.excess + _EXCESS * row.deviation, 0.0), smallest)
-        bounded = not row.at_least and math.isfinite(high)
+        high = _ratio(max(row.excess + row.slack + _EXCESS * row.deviation, 0.0), smallest)
+        bounded = not row.at_least and self.trips != "kept" and math.isfinite(high)
         value = max(value, low_percent) if math.isfinite(value) else low_percent
         return Excess(min(value, high), low_percent, high if bounded else None)
 

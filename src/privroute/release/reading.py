@@ -269,8 +269,11 @@ def _quality(values: object, certificate: Certificate) -> Quality | None:
     if values is None:
         return None
     quality = Quality.from_dict(values)
-    if quality.share != certificate.study.get("quality_share", 0.0):
+    if quality.share != certificate.quality_share:
         raise ReleaseError("the measured quality has another share of rho than the certificate says")
+    source = None if certificate.total is None else certificate.total["source"]
+    if quality.trips not in {None: ("all",), "kept": ("kept",)}.get(source, ("scaled", "kept")):
+        raise ReleaseError("the measured quality is of other trips than the certificate says")
     return quality
 
 
