@@ -233,6 +233,27 @@ def test_private_trips_are_read_as_a_study_says(release: Path, tmp_path: Path) -
     numbers = [line for line in done.out.splitlines() if any(sign.isdigit() for sign in line)]
     assert numbers
     assert all(line.strip().startswith("PRIVATE") for line in numbers)
+    assert "The study" not in done.err  # its days and bounds are those of the release
+
+
+def test_a_study_that_contradicts_the_release_is_rejected_or_named(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "trips.csv").write_text(f"user,origin,destination,departure\na,1,20,{FIRST} 07:10:00\n")
+    study = tmp_path / "study.toml"
+    calendar = f'[calendar]\nfrom = {FIRST}\nto = {FIRST}\nperiods = ["07:00-08:00"]\n'
+    private = ("evaluate", release, "--private-trips", tmp_path / "trips.csv", "--study", study)
+    study.write_text(calendar + "[data]\nexpansion = 10\n")
+    message = refused(*private)
+    assert "data.expansion is 10 in" in message
+    assert "and 1 in the release" in message
+    chosen = run(*private, "--expansion", 10, width=120)
+    assert chosen.code == 0, chosen.err
+    assert f"The study is for {FIRST} to {FIRST} (1 day)" in chosen.err
+    assert f"the release for {FIRST} to {LAST} (4 days)" in chosen.err
+    assert "The study counts" not in chosen.err
+    study.write_text(calendar + '[unit]\nprotect = "user"\nmax_requests = 5\n[trips]\nuser = "user"\n')
+    bounded = run(*private, width=120)
+    assert bounded.code == 0, bounded.err
+    assert "The study counts at most 5 trips of each user, 5 for one pair, the release all trips" in bounded.err
 
 
 @pytest.mark.parametrize(

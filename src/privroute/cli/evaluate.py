@@ -10,12 +10,13 @@ import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.route import load
 from privroute.cli.study_options import settings_of, with_keys
-from privroute.cli.terminal import line, percent, say, table, warn
+from privroute.cli.terminal import line, number_of, percent, say, table, warn
 from privroute.errors import FormatError, InputError, named
 from privroute.release.usefulness import useful_in_words
 from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
+    from privroute.release.certificate import Certificate
     from privroute.study.calendar import Calendar
     from privroute.study.settings import Settings
 
@@ -53,7 +54,7 @@ def evaluate(
     By default the comparison uses the released demand; --demand selects a public demand file. With --private-counts or
     --private-trips it uses private data: the result is then exact and not protected, must not be published, and is
     never written to a file. Dates, period and expansion of private data come from the flags, the study or the
-    certificate.
+    certificate. A study with another expansion than the release is rejected.
     """
     private = [name for name, value in (("counts", private_counts), ("trips", private_trips)) if value]
     if len(private) + (demand is not None) > 1:
@@ -106,10 +107,11 @@ def _private_mean(
 
     calendar, expansion = found.certificate.calendar, found.certificate.expansion
     if settings.file is not None:
-        calendar, expansion = settings.calendar(), settings.get("data.expansion")
+        calendar = settings.calendar()
+        _compare_with_study(found.certificate, settings, calendar, bounded=bool(trips))
     elif settings.values:
         calendar = _changed(calendar, settings)
-        expansion = settings.values.get("data.expansion", expansion)
+    expansion = settings.values.get("data.expansion", expansion)
     kept = settings.contribution() if trips else None
     frame = Frame(found.policy.pairs, calendar, expansion, kept)
     study = pr.Study(found.network, frame, mechanism=Unprotected(), trips=settings.trip_format())
@@ -125,6 +127,35 @@ def _private_mean(
         if "daily counts need the columns" not in str(problem):
             raise
     raise InputError(f"{counts}: the columns are not those of daily counts; --private-counts takes {_DAILY_COUNTS}")
+
+
+def _compare_with_study(
+    certificate: "Certificate", settings: "Settings", calendar: "Calendar", *, bounded: bool
+) -> None:
+    """Reject another expansion than the release has; warn of other days, hours or bounds, which may be intended."""
+    expansion = settings.values.get("data.expansion", certificate.expansion)
+    if expansion != certificate.expansion and "data.expansion" not in settings.given:
+        raise InputError(
+            f"data.expansion is {expansion:g} in {settings.file} and {certificate.expansion:g} in the release, so the "
+            "comparison would be with another amount of traffic; correct the study, or pass --expansion to choose one"
+        )
+    own, hours = certificate.calendar, calendar.period
+    if own.period.begins is None and own.period.minutes == hours.minutes:
+        own = replace(own, periods=(hours,))  # the release states only how long it is
+    if (own.dates, own.periods, own.time_zone) != (calendar.dates, calendar.periods, calendar.time_zone):
+        warn(f"The study is for {calendar}, the release for {certificate.calendar}. The trips of the study are used.")
+    kept = settings.contribution() if bounded else None
+    bounds = ("request", None, None) if kept is None else (kept.unit, kept.max_requests, kept.max_per_pair)
+    if bounded and bounds != (certificate.unit, certificate.max_requests, certificate.max_per_pair):
+        study = _bounds_in_words(*bounds)
+        release = _bounds_in_words(certificate.unit, certificate.max_requests, certificate.max_per_pair)
+        warn(f"The study counts {study}, the release {release}. The trips that the study counts are used.")
+
+
+def _bounds_in_words(unit: str, most: int | None, per_pair: int | None) -> str:
+    if most is None:
+        return "all trips"
+    return f"at most {number_of(most, 'trip')} of each {unit}, {per_pair or most:,} for one pair"
 
 
 def _changed(calendar: "Calendar", settings: "Settings") -> "Calendar":
