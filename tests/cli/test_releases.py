@@ -275,6 +275,7 @@ def test_a_study_that_contradicts_the_release_is_rejected_or_named(release: Path
             "--expansion is 0.0",
         ),
         (("--private-counts", "missing.csv", "--from", FIRST, "--to", LAST), "cannot be read"),
+        (("--private-counts", "days/*.csv"), "--private-counts takes one file, and days/*.csv is a pattern"),
         (("--demand", "missing.csv"), "cannot be read"),
         (("--demand", "missing"), "the ending does not say"),
     ],
@@ -292,6 +293,19 @@ def test_an_empty_demand_and_a_release_without_one_are_refused(
     done = run("evaluate", unprotected)
     assert done.code == 1
     assert "contains no demand" in done.err
+
+
+def test_evaluate_shows_the_measured_quality_of_a_release_without_a_demand(
+    history: pr.DemandHistory, tmp_path: Path
+) -> None:
+    scenario = pr.sioux_falls()
+    made = pr.Minimiser(alpha=1.0, public_demand=scenario.demand)
+    pr.learn(scenario.network, history, pr.Guarantee(0.1, 1e-6), mechanism=made).save(tmp_path / "flows")
+    assert pr.load_release(tmp_path / "flows").demand is None
+    done = run("evaluate", tmp_path / "flows", width=120)
+    assert done.code == 0, done.err
+    assert "Measured on the true trips, with noise" in done.out
+    assert "contains no demand, so no travel times are modelled" in done.text
 
 
 @pytest.mark.parametrize("command", [("inspect",), ("route", "1", "20"), ("evaluate",)])

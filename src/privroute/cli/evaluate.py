@@ -28,6 +28,10 @@ _DAILY_COUNTS = (
     "daily counts, a CSV with the columns date, origin, destination, trips, one row for each day and pair, or files "
     "with one row per trip; name their columns in a study file with --study"
 )
+_OTHER_DEMANDS = (
+    "Use --demand to compare with another demand. Only the curator can compare with the real traffic "
+    "(--private-counts, or --private-trips with --study)."
+)
 
 
 @with_keys("calendar.from", "calendar.to", "calendar.periods", "calendar.period_min", "data.expansion")
@@ -56,16 +60,8 @@ def evaluate(
     never written to a file. Dates, period and expansion of private data come from the flags, the study or the
     certificate. A study with another expansion than the release is rejected.
     """
-    private = [name for name, value in (("counts", private_counts), ("trips", private_trips)) if value]
-    if len(private) + (demand is not None) > 1:
-        raise InputError("--demand, --private-counts and --private-trips exclude each other; give one")
-    if not private and (given or study is not None):
-        option = KEYS[next(iter(given))].flag if given else "--study"
-        raise InputError(f"{option} is only valid with --private-counts or --private-trips; remove it")
-    if demand is None and matrix is not None:
-        raise InputError("--matrix is only valid with --demand; remove it")
-    if private_trips and study is None:
-        raise InputError("--private-trips needs --study, which sets the columns, hours and days")
+    _check_options(given, demand=demand, matrix=matrix, counts=private_counts, trips=private_trips, study=study)
+    private = private_counts is not None or bool(private_trips)
     if private_counts is not None and _one_row_per_trip(private_counts):
         pattern = private_counts / "*.parquet" if private_counts.is_dir() else private_counts
         private_counts, private_trips = None, [str(pattern)]
@@ -86,15 +82,50 @@ def evaluate(
         )
         _show(found, traffic, f"Against the demand of {demand}")
         return
-    if found.demand is None:
-        raise InputError(f"{release} contains no demand; pass a public one with --demand")
+    _show_own(found)
+
+
+def _check_options(
+    given: dict[str, Any],
+    *,
+    demand: Path | None,
+    matrix: str | None,
+    counts: Path | None,
+    trips: list[str] | None,
+    study: Path | None,
+) -> None:
+    """Reject options that exclude each other or lack another."""
+    private = [name for name, value in (("counts", counts), ("trips", trips)) if value]
+    if len(private) + (demand is not None) > 1:
+        raise InputError("--demand, --private-counts and --private-trips exclude each other; give one")
+    if not private and (given or study is not None):
+        option = KEYS[next(iter(given))].flag if given else "--study"
+        raise InputError(f"{option} is only valid with --private-counts or --private-trips; remove it")
+    if demand is None and matrix is not None:
+        raise InputError("--matrix is only valid with --demand; remove it")
+    if trips and study is None:
+        raise InputError("--private-trips needs --study, which sets the columns, hours and days")
+    if counts is not None and _is_pattern(counts):
+        raise InputError(
+            f"--private-counts takes one file, and {counts} is a pattern; pass one file, or several files of "
+            "trips with --private-trips and --study"
+        )
+
+
+def _show_own(found: pr.Release) -> None:
+    """What was measured when the release was made, and its travel times at its own demand."""
+    if found.demand is None and found.quality is None:
+        raise InputError("the release contains no demand; pass a public one with --demand")
     line("Measured on the true trips, with noise", style="bold")
     for sentence in useful_in_words(found):
         say(sentence, bullet=True)
+    if found.demand is None:
+        say(f"The release contains no demand, so no travel times are modelled. {_OTHER_DEMANDS}")
+        return
     _show(found, found.demand, "Modelled, against the released demand", modelled=True)
     say(
-        "The policy was computed for this demand, so the modelled figure says nothing about real traffic. Use --demand "
-        "to compare with another demand. Only the curator can compare with the real traffic (--private-counts)."
+        f"The policy was computed for this demand, so the modelled figure says nothing about real traffic. "
+        f"{_OTHER_DEMANDS}"
     )
 
 
@@ -176,6 +207,10 @@ def _changed(calendar: "Calendar", settings: "Settings") -> "Calendar":
     if "calendar.period_min" in settings.values:
         calendar = replace(calendar, periods=(Period(settings.values["calendar.period_min"]),))
     return calendar
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(sign in str(path) for sign in "*?[") and not path.exists()
 
 
 def _one_row_per_trip(path: Path) -> bool:
