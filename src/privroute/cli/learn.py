@@ -9,8 +9,10 @@ import privroute as pr
 from privroute.cli.output import check_release_folder
 from privroute.cli.profile import say_profile
 from privroute.cli.study_options import LEARN_KEYS, SetOption, StudyArgument, settings_of, with_keys
-from privroute.cli.terminal import bar, line, number_of, said_already, say, warn
+from privroute.cli.terminal import bar, figure, line, number_of, said_already, say, warn
 from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, PrivrouteError, StreamError, arg, named
+from privroute.study.layer_noise import LayerNoise
+from privroute.study.mechanisms import public_options
 from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
@@ -225,12 +227,20 @@ def _say_signal(data: "pr.DemandHistory", announced: "Announcement") -> None:
         return
     sums = data.counts.sum(axis=0).astype(np.float64)
     typical = float(np.sqrt(np.mean(sums * sums))) if sums.size else 0.0
-    scale = promise.scale * (data.days**0.5 if mechanism.name == "daily" else 1.0)
-    drowned = "" if typical >= scale else ". THE NOISE DROWNS THEM: use more days, larger zones or a larger epsilon"
-    line(
-        f"PRIVATE, do not publish: a typical pair has {typical:,.3g} trips, where the noise is {scale:,.3g}{drowned}",
-        style="yellow",
-    )
+    pair = f"a typical pair (root mean square) has {figure(typical)} trips"
+    more = "use more days, larger zones or a larger epsilon"
+    if isinstance(mechanism, pr.Layered):
+        kept = data.contribution
+        bounds = (None, None) if kept is None else (kept.max_requests, kept.max_per_pair)
+        noise = LayerNoise.of(public_options(mechanism), promise.scale, *bounds)
+        zone = float(sums.sum()) / max(announced.study.network.zones.size, 1)
+        drowned = "" if zone >= noise.zone else f". THE NOISE DROWNS THEM: {more}"
+        sizes = f"{pair}, a zone sends {figure(zone)} on average. Noise: {noise.words}{drowned}"
+    else:
+        scale = promise.scale * (data.days**0.5 if mechanism.name == "daily" else 1.0)
+        drowned = "" if typical >= scale else f". THE NOISE DROWNS THEM: {more}"
+        sizes = f"{pair}, where the noise is {figure(scale)}{drowned}"
+    line(f"PRIVATE, do not publish: {sizes}", style="yellow")
 
 
 def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) -> None:

@@ -8,7 +8,7 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
-from privroute.cli.terminal import bar, heading, line, percent, say, table, warn
+from privroute.cli.terminal import bar, figure, heading, line, percent, say, table, warn
 from privroute.errors import InputError, arg, named
 from privroute.study.mechanisms import noise_is_on_flows, public_options
 
@@ -205,9 +205,9 @@ def _show_bounds(path: Path, settings: "Settings", epsilons: tuple[float, ...]) 
             (
                 f"{row.max_requests:,}",
                 percent(100 * row.kept),
-                f"± {_trips(row.noise)}",
-                f"± {_trips(row.noise_one_per_pair)}",
-                f"{_trips(row.noise_over_kept)}",
+                f"± {figure(row.noise)}",
+                f"± {figure(row.noise_one_per_pair)}",
+                f"{figure(row.noise_over_kept)}",
             )
             for row in rows
         ],
@@ -239,13 +239,16 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
         "according to the public prior. All data are simulated from the prior; no trip was read."
     )
     if not noise_is_on_flows(found.mechanism):
-        say(f"A typical pair has about {_trips(found.trips_per_pair)} of these trips, beside the noise on its count.")
+        say(
+            f"A typical pair (root mean square over all pairs) has about {figure(found.trips_per_pair)} of these "
+            "trips, beside the noise on its count."
+        )
     blank = () if found.other_mechanism is None else ("",)
     table(
         f"Expected travel time above the optimum: {found.mechanism}, delta {found.delta:g}",
         [
             "epsilon",
-            f"noise on\n{'a share' if noise_is_on_flows(found.mechanism) else 'a count'}",
+            f"noise on\n{'a share' if noise_is_on_flows(found.mechanism) else 'a pair'}",
             "median",
             "lowest",
             "highest",
@@ -255,7 +258,7 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
             *(
                 (
                     f"{row.epsilon:g}" + (" (study)" if row.epsilon == own else ""),
-                    f"± {_trips(row.noise_scale)}",
+                    f"± {figure(row.noise_scale)}",
                     percent(row.median),
                     percent(row.low),
                     percent(row.high),
@@ -271,7 +274,10 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
                 percent(max(found.without_noise)),
                 *blank,
             ),
-            *((f"no data: {row.name}", "-", percent(row.percent), "", "", *blank) for row in found.without_data),
+            *(
+                (f"no data: {_without_data(row.name)}", "-", percent(row.percent), "", "", *blank)
+                for row in found.without_data
+            ),
         ],
     )
     if found.caveat is not None:
@@ -281,8 +287,9 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
         say(sentence)
 
 
-def _trips(scale: float) -> str:
-    return f"{scale:.3g}" if scale < 1000 else f"{scale:,.0f}"  # noqa: PLR2004 - digits that matter
+def _without_data(name: str) -> str:
+    """The name of a baseline in a sentence, where a colon would be misread."""
+    return "equilibrium without advice" if name.startswith("no advice") else name
 
 
 def _advice(found: "Plan") -> list[str]:
@@ -294,11 +301,12 @@ def _advice(found: "Plan") -> list[str]:
     if found.to_gain < _NOTHING_TO_GAIN:
         return [
             (
-                f"There is nothing to gain: {free.name} is within {percent(free.percent)} of the optimum of this "
-                "demand, because the roads are hardly congested. Routes need no trips here; choose busier hours, or "
-                "publish nothing."
+                f"There is nothing to gain. The best policy without data ({_without_data(free.name)}) is within "
+                f"{percent(free.percent)} of the optimum of this demand, because the roads are hardly congested. "
+                "Choose busier hours, or publish nothing."
             )
         ]
+    best = f"{_without_data(free.name)}, {percent(free.percent)}"
     sentences = [
         f"Epsilon {good:g} is the smallest of these whose policy is within {percent(goal)} of the optimum (median)."
         if good is not None
@@ -308,13 +316,11 @@ def _advice(found: "Plan") -> list[str]:
     if good == found.rows[0].epsilon:
         sentences.append("It is also the smallest that was tried; smaller ones may be sufficient (--epsilons).")
     if useful is None:
-        sentences.append(f"None beats the best baseline without data ({free.name}, {percent(free.percent)}).")
+        sentences.append(f"None beats the best baseline without data ({best}).")
     elif useful > found.rows[0].epsilon:
-        sentences.append(
-            f"Below epsilon {useful:g} the best baseline without data is better ({free.name}, {percent(free.percent)})."
-        )
+        sentences.append(f"Below epsilon {useful:g} the best baseline without data is better ({best}).")
     else:
-        sentences.append(f"All of them beat the best baseline without data ({free.name}, {percent(free.percent)}).")
+        sentences.append(f"All of them beat the best baseline without data ({best}).")
     if chance is not None:
         sentences.append(f"From epsilon {chance:g} on, the noise costs no more than the random variation of the days.")
     return sentences

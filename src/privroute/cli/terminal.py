@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bar",
     "chance",
+    "figure",
     "heading",
     "line",
     "number_of",
@@ -106,6 +107,13 @@ def say_json(values: Any) -> None:
 def number_of(count: int, thing: str) -> str:
     """Write a number of things: 1 day, 1,000 days."""
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+def figure(value: float) -> str:
+    """Write a quantity with three digits, and no power of ten where it is large: 0.0123, 34.2, 47,700."""
+    if not abs(value) >= _LARGEST_PLAIN:
+        return f"{value:.3g}"
+    return f"{float(f'{value:.3g}'):,.0f}"
 
 
 def percent(value: float) -> str:

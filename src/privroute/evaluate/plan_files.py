@@ -94,7 +94,7 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
         label="same days, no noise (not private)",
     )
     for other, (colour, style) in zip(plan.without_data, _LINES, strict=False):
-        axes.axhline(_drawn(other.percent), color=colour, linestyle=style, label=f"no data: {other.name}")
+        axes.axhline(_drawn(other.percent), color=colour, linestyle=style, label=f"without data: {other.name}")
     axes.set_xscale("log")
     axes.set_yscale("log")
     delta = f"delta {plan.delta:g}" + ("" if plan.caveat is None else ", too large to be called private")

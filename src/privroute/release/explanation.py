@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from privroute.errors import GuaranteeError
 from privroute.study.guarantee import delta_caveat
+from privroute.study.layer_noise import LayerNoise
 
 if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
@@ -290,13 +291,19 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             "none": "none",
         }[certificate.noise]
         one = _WORDS[certificate.unit].one
-        noisy = (
-            f"{certificate.noise_scale:.4g} on the share of each pair on each link; {one} changes all shares together "
-            f"by at most {certificate.sensitivity:.4g}"
-            if noise_is_on_flows(certificate.mechanism)
-            else f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
-            f"{certificate.sensitivity:g}"
-        )
+        if noise_is_on_flows(certificate.mechanism):
+            noisy = (
+                f"{certificate.noise_scale:.4g} on the share of each pair on each link; {one} changes all shares "
+                f"together by at most {certificate.sensitivity:.4g}"
+            )
+        elif certificate.mechanism == "layered":
+            bounds = (certificate.max_requests, certificate.max_per_pair)
+            noisy = LayerNoise.of(certificate.options, certificate.noise_scale, *bounds).words
+        else:
+            noisy = (
+                f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
+                f"{certificate.sensitivity:g}"
+            )
         sentences.append(
             f"Noise: {source}; standard deviation {noisy}"
             + (f" (rho {certificate.rho:.3g}{_apart(certificate)})." if certificate.rho is not None else ".")
