@@ -122,6 +122,7 @@ def test_routes_of_an_unprotected_release_come_with_a_warning(unprotected: Path)
 @pytest.mark.parametrize("ends", [("1", "99"), ("1", "1"), ("[bold]", "2"), ("", "2")])
 def test_a_pair_that_is_not_there_is_one_line(release: Path, ends: tuple[str, str]) -> None:
     assert refused("route", release, *ends)
+    assert "the 24 zones begin with 1, 2, 3" in refused("route", release, "1", "99")
 
 
 def test_evaluate_against_the_released_and_a_public_demand(release: Path, tmp_path: Path) -> None:

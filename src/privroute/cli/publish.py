@@ -45,7 +45,8 @@ def export(
     kind: Annotated[
         inputs.ExportName,
         typer.Option(
-            "--format", help="Write geojson or csv for QGIS and spreadsheets, gmns for models, routes as Parquet."
+            "--format",
+            help="Write geojson or gpkg for QGIS, csv for spreadsheets, gmns for models, routes as Parquet.",
         ),
     ] = "geojson",
     most_routes: Annotated[
