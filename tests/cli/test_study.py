@@ -74,7 +74,12 @@ def test_init_without_a_terminal_says_what_is_left_to_fill_in(tmp_path: Path) ->
     done = run("init", tmp_path / "study.toml", "--network", "sioux-falls")
     assert done.code == 0, done.err
     assert "Fill in: calendar.from, calendar.to, calendar.periods, guarantee.epsilon, guarantee.delta" in done.text
-    assert "# epsilon = 0.1" in (tmp_path / "study.toml").read_text()
+    text = (tmp_path / "study.toml").read_text()
+    assert "# epsilon = 0.1" in text
+    assert "Default: layered from 1,000 pairs on, otherwise counts." in " ".join(text.replace("# ", "").split())
+    assert "Default: counts." not in text
+    message = refused("plan", tmp_path / "study.toml")
+    assert "calendar.from and calendar.to are missing" in message
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`privroute budget`: manage the approved and spent privacy budget of data sets."""
 
+import datetime as dt
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from privroute.study.guarantee import delta_caveat
 if TYPE_CHECKING:
     from privroute.privacy.ledger import Account, Charge
 
-__all__ = ["budget"]
+__all__ = ["budget", "grouped_days"]
 
 budget = typer.Typer(
     help="Manage privacy budgets: approve a total for a data set, show what releases have spent.",
@@ -126,11 +127,11 @@ def _show(account: "Account") -> None:
     if unwritten:
         have, they = ("has", "it remains") if unwritten == 1 else ("have", "they remain")
         warn(f"{unwritten:,} of them {have} no known release; {they} charged.")
-    days = _days(account)
+    days = grouped_days(_days(account))
     if days:
         rows = [
             (
-                row["first"] if row["first"] == row["last"] else f"{row['first']} to {row['last']}",
+                row["days"],
                 f"{row['spent_epsilon']:.4g}",
                 share(row["share"]),
                 f"{row['fits_epsilon']:g}" if row["fits_epsilon"] else "nothing",
@@ -159,6 +160,25 @@ def _rule(approval: "pr.Approval") -> str:
     if approval.unit == "user-day":
         return "The costs of releases that share a day add up; those for different days do not."
     return "The costs of releases that overlap in time add up; those for different times do not."
+
+
+def grouped_days(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of `_days` for people: spans that follow each other with the same spending, as of working weeks, are one.
+
+    Each has `days` in words; where days between the spans are not spent, it says how many are.
+    """
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        first, last = dt.date.fromisoformat(row["first"]), dt.date.fromisoformat(row["last"])
+        span = (last - first).days + 1
+        if found and found[-1]["spent_epsilon"] == row["spent_epsilon"]:
+            found[-1] |= {"last": row["last"], "spent_days": found[-1]["spent_days"] + span, "gaps": True}
+        else:
+            found.append({**row, "spent_days": span, "gaps": False})
+    for row in found:
+        several = f"{row['first']} to {row['last']}" if row["first"] != row["last"] else row["first"]
+        row["days"] = several + (f" ({number_of(row['spent_days'], 'day')})" if row["gaps"] else "")
+    return found
 
 
 def _days(account: "Account") -> list[dict[str, Any]]:

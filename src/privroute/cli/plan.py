@@ -83,6 +83,10 @@ def plan(
         _show_bounds(trips_per_user, settings, wanted)
         return
     if not {"calendar.days", "calendar.from", "calendar.to"} & set(settings.values):
+        if settings.file is not None:
+            raise InputError(
+                f"{named('from')} and {named('to')} are missing: fill in the dates, or {named('days')}, their number"
+            )
         raise InputError(f"{named('days')} is missing: pass the number of days of data")
     calendar, source, kept = settings.calendar(), settings.source(), settings.contribution()
     _check_mechanism(settings, tune_for)
