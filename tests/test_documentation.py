@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,13 @@ def test_the_first_page_leads_to_every_page_of_the_proofs_the_budget_and_the_tri
     proofs = [f"proofs/{page.name}" for page in (ROOT / "docs" / "proofs").glob("*.md")]
     assert proofs
     assert all(f"({page})" in text for page in ["trips.md", "budget.md", *proofs])
+
+
+def test_the_page_on_platforms_lists_every_extra() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    rows = [row for row in (ROOT / "docs" / "platforms.md").read_text().splitlines() if row.startswith("| `")]
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(listed) == sorted(declared)
 
 
 def test_the_page_on_study_files_has_every_key_as_the_schema_says() -> None:
