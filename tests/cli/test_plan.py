@@ -111,7 +111,7 @@ def test_files_of_networks_and_demands(tntp: Path) -> None:
     assert "--on-unreachable drop" in refused("plan", *braess, *QUICK)
     done = run("plan", *braess, *QUICK, "--on-unreachable", "drop", "--mechanism", "daily")
     assert done.code == 0, done.err
-    assert "daily, delta 1e-06" in done.out
+    assert "daily, delta 1e-6" in done.out
 
 
 @pytest.mark.parametrize(

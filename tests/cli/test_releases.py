@@ -31,8 +31,8 @@ def test_inspect_says_what_is_protected_from_whom_how_strongly_and_what_is_not(r
     assert certificate.rho
     for title in ("What is protected", "From whom", "How strongly", "What is NOT protected", "How it was made"):
         assert f"\n{title}\n" in done.out
-    assert "Private: epsilon 0.1, delta 1e-06" in done.text
-    assert "at most 1.106 times as likely, plus a probability of 1e-06" in done.text  # e^0.1, rounded upwards
+    assert "Private: epsilon 0.1, delta 1e-6" in done.text
+    assert "at most 1.106 times as likely, plus a probability of 1e-6" in done.text  # e^0.1, rounded upwards
     factor = odds_factor(certificate.rho, 1e-6)
     stated = re.search(r"the data by at most a factor of ([0-9.]+),", done.text)
     assert stated

@@ -247,7 +247,7 @@ def test_plan_and_audit_take_a_study_file(study: Path) -> None:
     study.write_text(text.replace("# gap = 1e-08", ""))
     done = run("audit", study, "--runs", 50)
     assert done.code == 0, done.err
-    assert "Mechanism daily, guarantee: epsilon 0.5, delta 1e-06" in done.text
+    assert "Mechanism daily, guarantee: epsilon 0.5, delta 1e-6" in done.text
 
 
 def test_one_learn_searches_promises_certifies_checks_and_charges_once(

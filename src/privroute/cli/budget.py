@@ -9,7 +9,7 @@ import typer
 
 import privroute as pr
 from privroute.cli.terminal import heading, line, number_of, say, say_json, share, table, warn
-from privroute.study.guarantee import delta_caveat
+from privroute.study.guarantee import delta_caveat, short
 
 if TYPE_CHECKING:
     from privroute.privacy.ledger import Account, Charge
@@ -59,9 +59,9 @@ def init(
     line(f"Added: {opened.dataset} in {ledger}", style="bold")
     _warn_of_delta(approval)
     say(
-        f"Epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}, all releases together. "
-        f"{_rule(approval)} Back up the file, and give write access only to those who make releases. The ledger "
-        "prevents accidents. It does not protect against deliberate changes or an older copy."
+        f"Epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}, all releases "
+        f"together. {_rule(approval)} Back up the file, and give write access only to those who make releases. The "
+        "ledger prevents accidents. It does not protect against deliberate changes or an older copy."
     )
 
 
@@ -98,7 +98,7 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
                 charge.at.partition("T")[0],
                 charge.mechanism,
                 f"{charge.epsilon:g}",
-                f"{charge.delta:g}",
+                f"{short(charge.delta)}",
                 f"{charge.scope}",
                 charge.folders[-1] if charge.folders else "charged, no known release",
             )
@@ -118,7 +118,7 @@ def _accounts(ledger: Path, dataset: str | None) -> "list[Account]":
 def _show(account: "Account") -> None:
     approval, spending = account.approval, account.spending
     spent = approval.epsilon_of(spending.spent)
-    heading(f"{account.dataset}: epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}")
+    heading(f"{account.dataset}: epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}")
     bar = f"{share(spending.spent / approval.total)} of the approved rho"
     line(f"Epsilon {spent:.4g} of {approval.epsilon:g} spent: {bar}")
     unwritten = sum(charge.status == "charged" for charge in account.charges)
@@ -140,7 +140,7 @@ def _show(account: "Account") -> None:
         ]
         table(
             "Largest spending on each day, and the largest epsilon that is still available",
-            ["days", "epsilon", "of the approved rho", f"available, at delta {approval.delta:g}"],
+            ["days", "epsilon", "of the approved rho", f"available, at delta {short(approval.delta)}"],
             rows,
             left=(0, 2),
         )

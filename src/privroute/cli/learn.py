@@ -11,6 +11,7 @@ from privroute.cli.profile import say_profile
 from privroute.cli.study_options import LEARN_KEYS, SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, figure, line, number_of, said_already, say, warn
 from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, PrivrouteError, StreamError, arg, named
+from privroute.study.guarantee import short
 from privroute.study.layer_noise import LayerNoise
 from privroute.study.mechanisms import public_options
 from privroute.study.schema import KEYS
@@ -257,7 +258,7 @@ def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) ->
             say(f"It was still charged: {budget_in_words(release.certificate)}.")
         return
     say(
-        f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one {_UNITS[guarantee.unit]}; "
+        f"Epsilon {guarantee.epsilon:g}, delta {short(guarantee.delta)} for one {_UNITS[guarantee.unit]}; "
         f"{routes_in_words(release.policy)}. "
         f"The costs of releases from the same trips add up: {budget_in_words(release.certificate)}."
     )
@@ -286,7 +287,7 @@ def _guarantee(settings: "Settings", *, allow_not_private: bool) -> "pr.Guarante
             )
         warn(f"NOT PRIVATE: {caveat}.")
     elif guarantee.delta > _USUAL_DELTA:
-        warn(f"delta {guarantee.delta:g} is large: events that are rarer are not protected; 1e-6 is usual.")
+        warn(f"delta {short(guarantee.delta)} is large: events that are rarer are not protected; 1e-6 is usual.")
     return guarantee
 
 

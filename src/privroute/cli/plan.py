@@ -10,6 +10,7 @@ from privroute.cli import inputs
 from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, figure, heading, line, percent, say, table, warn
 from privroute.errors import InputError, arg, named
+from privroute.study.guarantee import short
 from privroute.study.mechanisms import noise_is_on_flows, public_options
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _show_bounds(path: Path, settings: "Settings", epsilons: tuple[float, ...]) 
     rows = compare_bounds(users, guarantee)
     best = min(rows, key=lambda row: row.noise_over_kept)
     table(
-        f"Bounds on each {unit}: epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}",
+        f"Bounds on each {unit}: epsilon {guarantee.epsilon:g}, delta {short(guarantee.delta)}",
         ["max-requests", "trips kept", "noise on a count", "with max-per-pair 1", "noise over kept"],
         [
             (
@@ -249,7 +250,7 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
         )
     blank = () if found.other_mechanism is None else ("",)
     table(
-        f"Expected travel time above the optimum: {found.mechanism}, delta {found.delta:g}",
+        f"Expected travel time above the optimum: {found.mechanism}, delta {short(found.delta)}",
         [
             "epsilon",
             f"noise on\n{'a share' if noise_is_on_flows(found.mechanism) else 'a pair'}",

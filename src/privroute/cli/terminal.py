@@ -117,12 +117,12 @@ def figure(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Write a percentage with the digits that matter: 19.7 %, 0.109 %, 2.7e-06 %; 0 % below what is known."""
+    """Write a percentage with the digits that matter: 19.7 %, 0.109 %, 2.7e-6 %; 0 % below what is known."""
     size = abs(value)
     if size < _SMALLEST_PERCENT:
         return "0 %"
     if size < _SMALLEST_PLAIN:
-        return f"{value:.1e} %"
+        return f"{value:.1e} %".replace("e-0", "e-")
     return f"{value:.3g} %" if size < _LARGEST_PLAIN else f"{value:,.0f} %"
 
 

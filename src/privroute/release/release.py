@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from privroute.errors import ReleaseError
 from privroute.release.files import write_release
 from privroute.release.reading import read_release
+from privroute.study.guarantee import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ class Release:
     def __repr__(self) -> str:
         promise = "" if self.certificate.private else "NOT PRIVATE"
         if self.certificate.guaranteed:
-            stated = f"epsilon {self.certificate.epsilon:g}, delta {self.certificate.delta:g}"
+            stated = f"epsilon {self.certificate.epsilon:g}, delta {short(self.certificate.delta)}"
             promise = f"{promise}: {stated}" if promise else stated
         return f"Release({self.certificate.mechanism}, {promise}, {self.policy.summary()})"
 
