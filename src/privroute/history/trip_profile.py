@@ -165,8 +165,8 @@ def _row_doubts(rows: TripRows) -> list[str]:
     read, found = max(rows.read, 1), []
     if rows.swapped_place > _SHARE * read:
         found.append(
-            f"{100 * rows.swapped_place / read:.0f} % of the rows would have a zone with longitude and latitude swapped: "
-            "check the order of the columns"
+            f"{100 * rows.swapped_place / read:.0f} % of the rows would have a zone with longitude and latitude "
+            "swapped: check the order of the columns"
         )
     if rows.unreadable_time > _SHARE * read:
         found.append(
