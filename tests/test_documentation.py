@@ -7,11 +7,15 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import privroute as pr
+from privroute.mechanism.learn import Announcement
+from privroute.study.calendar import Calendar
+from privroute.study.frame import Frame
 from privroute.study.schema import KEYS, SECTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,6 +68,25 @@ def test_the_first_page_leads_to_every_page_of_the_proofs_the_budget_and_the_tri
     proofs = [f"proofs/{page.name}" for page in (ROOT / "docs" / "proofs").glob("*.md")]
     assert proofs
     assert all(f"({page})" in text for page in ["trips.md", "budget.md", *proofs])
+
+
+def test_the_noise_in_the_guide_to_epsilon_is_that_of_the_default() -> None:
+    page = (ROOT / "docs" / "guide" / "epsilon.md").read_text()
+    rows = re.findall(r"^\| ([0-9.]+) \| ± ([0-9.]+) \|", page, re.MULTILINE)
+    assert len(rows) == 6
+    city = pr.sioux_falls()
+    frame = Frame(city.demand.pairs, Calendar.of_days(5))
+    for epsilon, noise in rows:
+        promise = Announcement(pr.Study(city.network, frame, pr.Guarantee(float(epsilon), 1e-6), pr.Counts())).promise
+        assert promise
+        assert promise.scale == pytest.approx(float(noise), rel=0.006)
+
+
+def test_the_page_on_platforms_lists_every_extra() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    rows = [row for row in (ROOT / "docs" / "platforms.md").read_text().splitlines() if row.startswith("| `")]
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(listed) == sorted(declared)
 
 
 def test_the_page_on_study_files_has_every_key_as_the_schema_says() -> None:

@@ -20,7 +20,7 @@ def test_an_audit_goes_through_learn_and_gives_a_verdict(mechanism: str) -> None
     assert learn.call_count == 100
     assert "Passed" in done.out
     assert "cannot prove" in done.text
-    assert f"Mechanism {mechanism}, guarantee: epsilon 4, delta 1e-06" in done.out
+    assert f"Mechanism {mechanism}, guarantee: epsilon 4, delta 1e-6" in done.out
 
 
 def test_a_broken_promise_is_said_loudly_and_by_the_exit_code() -> None:
@@ -66,7 +66,7 @@ def test_the_attack_finds_the_trip_in_flows_and_not_in_releases(attacked: Done) 
         assert row["hits"] == row["trials"] == 52
         assert row["limit"] is row["passed"] is None
     assert release["passed"]
-    assert release["published"] == "counts, epsilon 0.1, delta 1e-06"
+    assert release["published"] == "counts, epsilon 0.1, delta 1e-6"
     assert release["accuracy_high"] <= release["limit"] + release["tolerance"]
 
 

@@ -12,6 +12,7 @@ from tests.cli.command import refused, run
 from tests.cli.conftest import FIRST, LAST
 
 import privroute as pr
+from privroute.cli.budget import grouped_days
 from privroute.cli.terminal import share
 from privroute.errors import BudgetError
 from privroute.privacy import ledger_file
@@ -256,3 +257,14 @@ def test_an_empty_ledger_and_bars_at_their_ends(tmp_path: Path) -> None:
         "budget", "init", tmp_path / "l", "--dataset", "city-2026", "--epsilon", 5, "--delta", "1e-6"
     )
     assert [share(value, width=4).count("█") for value in (0.0, 1e-9, 0.5, 0.99, 1.0, 2.0)] == [0, 1, 2, 3, 4, 4]
+
+
+def test_weeks_with_the_same_spending_are_one_row() -> None:
+    def week(first: str, last: str, epsilon: float) -> dict[str, object]:
+        return {"first": first, "last": last, "spent_epsilon": epsilon, "share": epsilon, "fits_epsilon": 0.5}
+
+    weeks = [week("2026-03-02", "2026-03-06", 0.5), week("2026-03-09", "2026-03-13", 0.5)]
+    other = week("2026-03-16", "2026-03-16", 0.7)
+    rows = grouped_days([*weeks, other])
+    assert [row["days"] for row in rows] == ["2026-03-02 to 2026-03-13 (10 days)", "2026-03-16"]
+    assert [row["spent_epsilon"] for row in rows] == [0.5, 0.7]

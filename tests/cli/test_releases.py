@@ -31,8 +31,8 @@ def test_inspect_says_what_is_protected_from_whom_how_strongly_and_what_is_not(r
     assert certificate.rho
     for title in ("What is protected", "From whom", "How strongly", "What is NOT protected", "How it was made"):
         assert f"\n{title}\n" in done.out
-    assert "Private: epsilon 0.1, delta 1e-06" in done.text
-    assert "at most 1.106 times as likely, plus a probability of 1e-06" in done.text  # e^0.1, rounded upwards
+    assert "Private: epsilon 0.1, delta 1e-6" in done.text
+    assert "at most 1.106 times as likely, plus a probability of 1e-6" in done.text  # e^0.1, rounded upwards
     factor = odds_factor(certificate.rho, 1e-6)
     stated = re.search(r"the data by at most a factor of ([0-9.]+),", done.text)
     assert stated
@@ -122,6 +122,7 @@ def test_routes_of_an_unprotected_release_come_with_a_warning(unprotected: Path)
 @pytest.mark.parametrize("ends", [("1", "99"), ("1", "1"), ("[bold]", "2"), ("", "2")])
 def test_a_pair_that_is_not_there_is_one_line(release: Path, ends: tuple[str, str]) -> None:
     assert refused("route", release, *ends)
+    assert "the 24 zones begin with 1, 2, 3" in refused("route", release, "1", "99")
 
 
 def test_evaluate_against_the_released_and_a_public_demand(release: Path, tmp_path: Path) -> None:
@@ -233,6 +234,27 @@ def test_private_trips_are_read_as_a_study_says(release: Path, tmp_path: Path) -
     numbers = [line for line in done.out.splitlines() if any(sign.isdigit() for sign in line)]
     assert numbers
     assert all(line.strip().startswith("PRIVATE") for line in numbers)
+    assert "The study" not in done.err  # its days and bounds are those of the release
+
+
+def test_a_study_that_contradicts_the_release_is_rejected_or_named(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "trips.csv").write_text(f"user,origin,destination,departure\na,1,20,{FIRST} 07:10:00\n")
+    study = tmp_path / "study.toml"
+    calendar = f'[calendar]\nfrom = {FIRST}\nto = {FIRST}\nperiods = ["07:00-08:00"]\n'
+    private = ("evaluate", release, "--private-trips", tmp_path / "trips.csv", "--study", study)
+    study.write_text(calendar + "[data]\nexpansion = 10\n")
+    message = refused(*private)
+    assert "data.expansion is 10 in" in message
+    assert "and 1 in the release" in message
+    chosen = run(*private, "--expansion", 10, width=120)
+    assert chosen.code == 0, chosen.err
+    assert f"The study is for {FIRST} to {FIRST} (1 day)" in chosen.err
+    assert f"the release for {FIRST} to {LAST} (4 days)" in chosen.err
+    assert "The study counts" not in chosen.err
+    study.write_text(calendar + '[unit]\nprotect = "user"\nmax_requests = 5\n[trips]\nuser = "user"\n')
+    bounded = run(*private, width=120)
+    assert bounded.code == 0, bounded.err
+    assert "The study counts at most 5 trips of each user, 5 for one pair, the release all trips" in bounded.err
 
 
 @pytest.mark.parametrize(
@@ -254,6 +276,7 @@ def test_private_trips_are_read_as_a_study_says(release: Path, tmp_path: Path) -
             "--expansion is 0.0",
         ),
         (("--private-counts", "missing.csv", "--from", FIRST, "--to", LAST), "cannot be read"),
+        (("--private-counts", "days/*.csv"), "--private-counts takes one file, and days/*.csv is a pattern"),
         (("--demand", "missing.csv"), "cannot be read"),
         (("--demand", "missing"), "the ending does not say"),
     ],
@@ -271,6 +294,19 @@ def test_an_empty_demand_and_a_release_without_one_are_refused(
     done = run("evaluate", unprotected)
     assert done.code == 1
     assert "contains no demand" in done.err
+
+
+def test_evaluate_shows_the_measured_quality_of_a_release_without_a_demand(
+    history: pr.DemandHistory, tmp_path: Path
+) -> None:
+    scenario = pr.sioux_falls()
+    made = pr.Minimiser(alpha=1.0, public_demand=scenario.demand)
+    pr.learn(scenario.network, history, pr.Guarantee(0.1, 1e-6), mechanism=made).save(tmp_path / "flows")
+    assert pr.load_release(tmp_path / "flows").demand is None
+    done = run("evaluate", tmp_path / "flows", width=120)
+    assert done.code == 0, done.err
+    assert "Measured on the true trips, with noise" in done.out
+    assert "contains no demand, so no travel times are modelled" in done.text
 
 
 @pytest.mark.parametrize("command", [("inspect",), ("route", "1", "20"), ("evaluate",)])

@@ -74,7 +74,12 @@ def test_init_without_a_terminal_says_what_is_left_to_fill_in(tmp_path: Path) ->
     done = run("init", tmp_path / "study.toml", "--network", "sioux-falls")
     assert done.code == 0, done.err
     assert "Fill in: calendar.from, calendar.to, calendar.periods, guarantee.epsilon, guarantee.delta" in done.text
-    assert "# epsilon = 0.1" in (tmp_path / "study.toml").read_text()
+    text = (tmp_path / "study.toml").read_text()
+    assert "# epsilon = 0.1" in text
+    assert "Default: layered from 1,000 pairs on, otherwise counts." in " ".join(text.replace("# ", "").split())
+    assert "Default: counts." not in text
+    message = refused("plan", tmp_path / "study.toml")
+    assert "calendar.from and calendar.to are missing" in message
 
 
 @pytest.mark.parametrize(
@@ -242,7 +247,7 @@ def test_plan_and_audit_take_a_study_file(study: Path) -> None:
     study.write_text(text.replace("# gap = 1e-08", ""))
     done = run("audit", study, "--runs", 50)
     assert done.code == 0, done.err
-    assert "Mechanism daily, guarantee: epsilon 0.5, delta 1e-06" in done.text
+    assert "Mechanism daily, guarantee: epsilon 0.5, delta 1e-6" in done.text
 
 
 def test_one_learn_searches_promises_certifies_checks_and_charges_once(

@@ -22,7 +22,9 @@ from privroute.mechanism import layered
 from privroute.mechanism.learn import learn_with_noise
 from privroute.privacy import noise
 from privroute.privacy.noise import OpenDPNoise
-from privroute.study.mechanisms import MANY_PAIRS, default_mechanism
+from privroute.release.explanation import explain
+from privroute.study.layer_noise import LayerNoise
+from privroute.study.mechanisms import MANY_PAIRS, default_mechanism, public_options
 
 GUARANTEE = pr.Guarantee(1.0, 1e-6)
 
@@ -70,6 +72,20 @@ def test_a_history_without_pairs_has_an_empty_policy() -> None:
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(GuaranteeError, match=message):
         pr.Layered(**options)
+
+
+@pytest.mark.parametrize("kept", [None, pr.Contribution("user", 6, 3)])
+def test_the_noise_that_is_stated_for_each_layer_is_what_the_mechanism_adds(kept: pr.Contribution | None) -> None:
+    chosen = study(history(30.0, contribution=kept), options=pr.Layered(rounds=3))
+    promise, multipliers = layered.promise(chosen), layered._Multipliers.of(chosen)
+    bounds = (None, None) if kept is None else (kept.max_requests, kept.max_per_pair)
+    stated = LayerNoise.of(public_options(chosen.mechanism), promise.scale, *bounds)
+    assert stated.zone == pytest.approx(promise.integer_scale / multipliers.cells[0], rel=0.01)
+    assert stated.pair == pytest.approx(promise.integer_scale / multipliers.pairs[1], rel=0.01)
+    assert stated.link == pytest.approx(promise.integer_scale / multipliers.links[0], rel=0.01)
+    assert stated.pair > promise.scale
+    words = explain(pr.learn(chosen, history(30.0, contribution=kept)).certificate).made[-1]
+    assert "on the count of a pair (where pairs are counted)" in words
 
 
 def test_link_loads_can_be_left_out() -> None:

@@ -43,7 +43,7 @@ def test_what_is_left_out_is_counted(extract: Path) -> None:
         "without_nodes": 1,
         "loops": 2,
         "island_links": 2,
-        "odd_tags": 16,
+        "odd_tags": 2,
         "turn_restrictions": 4,
         "other_restrictions": 1,
     }

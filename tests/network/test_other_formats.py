@@ -19,6 +19,7 @@ from tests.network.strategies import ANY_FINITE, networks
 
 import privroute as pr
 from privroute.errors import DemandError, FormatError, InputError
+from privroute.network.draw import colour_range
 
 NODES = "node_id,x_coord,y_coord,zone_id\n1,0,0,1\n2,1,0,\nC,1,1,3\n"
 LINKS = """\
@@ -162,6 +163,14 @@ def test_geojson_needs_coordinates_folders_and_finite_values(tmp_path: Path) -> 
         pr.write_geojson(bare, tmp_path / "x")
     with pytest.raises(InputError, match="no coordinates"):
         pr.draw_network(bare, tmp_path / "x.png")
+
+
+def test_one_slow_street_does_not_stretch_the_colours_of_a_picture() -> None:
+    usual = np.linspace(1.0, 2.0, 300)
+    assert colour_range(usual) == (1.0, 2.0)
+    low, high = colour_range(np.append(usual, 60.0))
+    assert 1.0 <= low < high <= 2.0
+    assert colour_range(np.ones(5)) == (1.0, 1.0)
 
 
 def test_geojson_names_a_reference_system_other_than_degrees(tmp_path: Path) -> None:

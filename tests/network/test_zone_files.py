@@ -135,6 +135,9 @@ def test_zones_far_from_streets_are_left_out_and_those_near_are_joined(network: 
     found = pr.with_zones(network, path, notes=notes)
     assert found.zone_names == (1, 2)
     assert (notes["outside_zones"], notes["far_zones"]) == (2, 1) or notes["far_zones"] == 1
+    assert "1 zone left out because no street is near (3)" in notes.sentences()
+    assert any(sentence.startswith("3 zones numbered 1, 2, 3, ...") for sentence in notes.sentences())
+    assert any("--zone-id (its properties: none)" in sentence for sentence in notes.sentences())
 
 
 def test_lists_of_nodes_and_of_places(network: pr.Network, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_what_is_charged_is_read_back(ledger: Ledger) -> None:
 
 def test_overspending_is_refused_with_what_is_left_and_what_fits(ledger: Ledger) -> None:
     granted = 0
-    with pytest.raises(BudgetError, match="epsilon 1 at delta 1e-06") as refusal:
+    with pytest.raises(BudgetError, match="epsilon 1 at delta 1e-6") as refusal:
         while True:
             spend(ledger, days(1, 10))
             granted += 1

@@ -53,7 +53,7 @@ def test_odds_that_do_not_follow_are_refused(rho: float, exception: float, trips
 
 def test_a_certificate_in_words() -> None:
     words = explain(CERTIFICATE)
-    assert words.verdict.startswith("Private: epsilon 0.1, delta 1e-06")
+    assert words.verdict.startswith("Private: epsilon 0.1, delta 1e-6")
     assert "1.106" in words.strength[0]  # e^0.1 = 1.10517, rounded upwards
     assert len(words.strength) == 3
     assert any("one person" in sentence for sentence in words.not_protected)

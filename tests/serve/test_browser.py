@@ -331,11 +331,87 @@ def test_connectors_do_not_change_what_a_typical_link_is(page: Page, address: st
           map.nodes = { x: [0, 100, 103, 107], y: [0, 0, 0, 0], zone: [0], zone_per_h: null };
           map.links = { tail: [0, 1, 2], head: [1, 2, 3] };
           map.connector = new Set([0]);
+          map.shapes = new privroute.Shapes({ nodes: map.nodes, links: map.links });
           map._prepare();
           return map.typical;
         }"""
     )
     assert found == 4
+
+
+def test_both_directions_are_apart_also_where_forbidden_turns_split_a_junction(page: Page, address: str) -> None:
+    """Nodes 1 and 2 are one junction: links 0 and 1 are the directions of a street, link 2 has none in return."""
+    opened(page, address)
+    found = page.evaluate(
+        """() => {
+          const map = Object.create(privroute.NetworkMap.prototype);
+          map.nodes = { x: [0, 100, 100, 200], y: [0, 0, 0, 0], zone: [0], zone_per_h: null };
+          map.links = { tail: [0, 2, 1], head: [1, 0, 3] };
+          map.connector = new Set();
+          map.shapes = new privroute.Shapes({ nodes: map.nodes, links: map.links });
+          map._prepare();
+          return map.aside.map((shift) => shift.some((each) => each !== 0));
+        }"""
+    )
+    assert found == [True, True, False]
+
+
+def test_the_map_is_drawn_without_an_animation_frame(page: Page, address: str) -> None:
+    page.add_init_script("window.requestAnimationFrame = () => 1;")
+    opened(page, address)
+    assert sum(painted(page, "#network", f"--class-{of}") for of in range(7)) > 500
+
+
+def test_routes_that_are_not_listed_are_named_with_their_probability(page: Page, address: str) -> None:
+    def others_have_a_tenth(route: Route) -> None:
+        found = route.fetch().json()
+        for each in found["routes"]:
+            each["probability"] *= 0.9
+        route.fulfill(json=found)
+
+    page.route("**/v1/routes?*", others_have_a_tenth)
+    opened(page, f"{address}/#origin=1&destination=20")
+    expect(page.locator("#spread")).to_contain_text("Other routes have 10.0 % together.")
+    expect(page.locator("#said")).to_contain_text("others 10.0 %")
+    assert sum(shares(page)) == pytest.approx(90, abs=0.2)
+
+
+def test_of_many_routes_six_are_side_by_side_and_the_others_thin(page: Page, address: str) -> None:
+    def many(route: Route) -> None:
+        found = route.fetch().json()
+        one = found["routes"][0]
+        found["routes"] = [{**one, "probability": 0.1} for _ in range(10)]
+        route.fulfill(json=found)
+
+    page.route("**/v1/routes?*", many)
+    opened(page, f"{address}/#origin=1&destination=20")
+    expect(page.locator(".choice")).to_have_count(10)
+    page.wait_for_timeout(100)
+    for position in range(6):
+        assert painted(page, "#overlay", f"--route-{position}") > 100
+    widths = page.evaluate(
+        """() => {
+          const map = Object.create(privroute.NetworkMap.prototype);
+          Object.assign(map, { emphasised: 8, routes: Array(10).fill({ probability: 0.1 }) });
+          return map.routes.map((_, i) => map._routeWidth(i));
+        }"""
+    )
+    assert all(width > 3 for width in [*widths[:6], widths[8]])
+    assert all(width < 2 for width in [*widths[6:8], widths[9]])
+
+
+def test_links_of_one_street_are_told_apart_by_their_cross_streets(page: Page, address: str) -> None:
+    opened(page, address)
+    found = page.evaluate(
+        """() => {
+          const nodes = { x: [0, 1, 2, 1], y: [0, 0, 0, 1] }, links = { tail: [0, 1, 1], head: [1, 2, 3] };
+          const streets = { names: ["Main", "Cross"], name: [0, 0, 1], hidden: [], start: [0, 2, 4, 6],
+            x: [0, 1, 1, 2, 1, 1], y: [0, 0, 0, 0, 0, 1] };
+          const ends = new privroute.Shapes({ nodes, links, streets }).crossings();
+          return [ends(0, 0), ends(0, 1), ends(1, 0), ends(1, 1)];
+        }"""
+    )
+    assert found == ["", "Cross", "Cross", ""]
 
 
 def test_a_draw_that_fails_is_told(page: Page, address: str) -> None:

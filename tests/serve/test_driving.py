@@ -188,6 +188,18 @@ def test_errors_have_the_same_form(driver: httpx.Client, query: dict[str, str], 
     assert answer.json()["message"].endswith(".")
 
 
+def test_three_places_are_an_invalid_query_in_the_form_of_osrm(driver: httpx.Client) -> None:
+    origin, destination = places(2, 6)
+    answer = driver.get(f"/route/v1/driving/{origin};{destination};{origin}")
+    assert (answer.status_code, answer.json()["code"]) == (422, "InvalidQuery")
+
+
+def test_an_unknown_zone_is_told_which_zones_there_are(driver: httpx.Client) -> None:
+    message = driver.get("/v1/routes", params={"origin": "Q00", "destination": "Feld"}).json()["message"]
+    assert "zones begin with Q00" in message
+    assert "/v1/route takes longitude,latitude" in message
+
+
 def test_files_draw_streets_as_they_run(town: pr.Release, tmp_path: Path) -> None:
     export_release(town, tmp_path, "geojson")
     streets = streets_of(town.network)

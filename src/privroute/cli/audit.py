@@ -10,6 +10,7 @@ import privroute as pr
 from privroute.cli.study_options import StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, chance, line, say, say_json, table, warn
 from privroute.errors import InputError, arg
+from privroute.study.guarantee import short
 
 if TYPE_CHECKING:
     from privroute.evaluate.attack import Attack
@@ -85,7 +86,7 @@ def audit(
         )
         _exit_unless(passed=found.passed)
         return
-    line(f"Mechanism {mechanism}, guarantee: epsilon {promise.epsilon:g}, delta {promise.delta:g}")
+    line(f"Mechanism {mechanism}, guarantee: epsilon {promise.epsilon:g}, delta {short(promise.delta)}")
     line(
         f"Found: epsilon is at least {found.epsilon_lower_bound:.4g} (wrong with probability at most {false_alarm:g}; "
         f"{runs:,} releases of each data set)"
@@ -201,7 +202,7 @@ def _show(found: "list[Attack]", mechanism: str, promise: pr.Guarantee, days: in
 
 
 def _names(found: "list[Attack]", mechanism: str, promise: pr.Guarantee) -> list[str]:
-    release = f"{mechanism}, epsilon {promise.epsilon:g}, delta {promise.delta:g}"
+    release = f"{mechanism}, epsilon {promise.epsilon:g}, delta {short(promise.delta)}"
     return [*(row.published for row in found[:2]), "routing policy without noise", release]
 
 

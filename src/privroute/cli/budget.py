@@ -1,5 +1,6 @@
 """`privroute budget`: manage the approved and spent privacy budget of data sets."""
 
+import datetime as dt
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,12 +10,12 @@ import typer
 import privroute as pr
 from privroute.cli.terminal import heading, line, number_of, say, say_json, share, table, warn
 from privroute.errors import InputError
-from privroute.study.guarantee import delta_caveat
+from privroute.study.guarantee import delta_caveat, short
 
 if TYPE_CHECKING:
     from privroute.privacy.ledger import Account, Charge
 
-__all__ = ["budget"]
+__all__ = ["budget", "grouped_days"]
 
 budget = typer.Typer(
     help="Manage privacy budgets: approve a total for a data set, show what releases have spent.",
@@ -69,9 +70,9 @@ def init(
     line(f"Added: {opened.dataset} in {ledger}", style="bold")
     _warn_of_delta(approval)
     say(
-        f"Epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}, all releases together. "
-        f"{_rule(approval)} Back up the file, and give write access only to those who make releases. The ledger "
-        "prevents accidents. It does not protect against deliberate changes or an older copy."
+        f"Epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}, all releases "
+        f"together. {_rule(approval)} Back up the file, and give write access only to those who make releases. The "
+        "ledger prevents accidents. It does not protect against deliberate changes or an older copy."
     )
 
 
@@ -234,7 +235,7 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
                 charge.at.partition("T")[0],
                 charge.mechanism,
                 f"{charge.epsilon:g}",
-                f"{charge.delta:g}",
+                f"{short(charge.delta)}",
                 f"{charge.scope}",
                 charge.folders[-1] if charge.folders else "charged, no known release",
             )
@@ -254,7 +255,7 @@ def _accounts(ledger: Path, dataset: str | None) -> "list[Account]":
 def _show(account: "Account") -> None:
     approval, spending = account.approval, account.spending
     spent = approval.epsilon_of(spending.spent)
-    heading(f"{account.dataset}: epsilon {approval.epsilon:g} at delta {approval.delta:g} for one {approval.unit}")
+    heading(f"{account.dataset}: epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}")
     bar = f"{share(spending.spent / approval.total)} of the approved rho"
     line(f"Epsilon {spent:.4g} of {approval.epsilon:g} spent: {bar}")
     unwritten = sum(charge.status == "charged" for charge in account.charges)
@@ -263,11 +264,11 @@ def _show(account: "Account") -> None:
     if unwritten:
         have, they = ("has", "it remains") if unwritten == 1 else ("have", "they remain")
         warn(f"{unwritten:,} of them {have} no known release; {they} charged.")
-    days = _days(account)
+    days = grouped_days(_days(account))
     if days:
         rows = [
             (
-                row["first"] if row["first"] == row["last"] else f"{row['first']} to {row['last']}",
+                row["days"],
                 f"{row['spent_epsilon']:.4g}",
                 share(row["share"]),
                 f"{row['fits_epsilon']:g}" if row["fits_epsilon"] else "nothing",
@@ -276,7 +277,7 @@ def _show(account: "Account") -> None:
         ]
         table(
             "Largest spending on each day, and the largest epsilon that is still available",
-            ["days", "epsilon", "of the approved rho", f"available, at delta {approval.delta:g}"],
+            ["days", "epsilon", "of the approved rho", f"available, at delta {short(approval.delta)}"],
             rows,
             left=(0, 2),
         )
@@ -296,6 +297,25 @@ def _rule(approval: "pr.Approval") -> str:
     if approval.unit == "user-day":
         return "The costs of releases that share a day add up; those for different days do not."
     return "The costs of releases that overlap in time add up; those for different times do not."
+
+
+def grouped_days(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of `_days` for people: spans that follow each other with the same spending, as of working weeks, are one.
+
+    Each has `days` in words; where days between the spans are not spent, it says how many are.
+    """
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        first, last = dt.date.fromisoformat(row["first"]), dt.date.fromisoformat(row["last"])
+        span = (last - first).days + 1
+        if found and found[-1]["spent_epsilon"] == row["spent_epsilon"]:
+            found[-1] |= {"last": row["last"], "spent_days": found[-1]["spent_days"] + span, "gaps": True}
+        else:
+            found.append({**row, "spent_days": span, "gaps": False})
+    for row in found:
+        several = f"{row['first']} to {row['last']}" if row["first"] != row["last"] else row["first"]
+        row["days"] = several + (f" ({number_of(row['spent_days'], 'day')})" if row["gaps"] else "")
+    return found
 
 
 def _days(account: "Account") -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import privroute as pr
 from privroute.cli.output import check_release_folder, make_folder
 from privroute.cli.serve import serve_release
 from privroute.cli.terminal import heading, line, percent, say, table
+from privroute.study.guarantee import short
 
 __all__ = ["demo"]
 
@@ -39,7 +40,7 @@ def demo(
     network, usual = scenario.network, scenario.demand
     line(f"Simulating {_DAYS} days on Sioux Falls (on average {usual.total_per_min * 60:,.0f} trips per hour) ...")
     history = pr.simulate_days(usual, days=_DAYS, period_min=_PERIOD_MIN, seed=1)
-    line(f"Learning with epsilon {_PROMISE.epsilon:g}, delta {_PROMISE.delta:g} ...")
+    line(f"Learning with epsilon {_PROMISE.epsilon:g}, delta {short(_PROMISE.delta)} ...")
     release = pr.learn(network, history, _PROMISE)
     these, mean = Baseline.of(network, history.mean), Baseline.of(network, usual)
     exact = pr.solve_optimum(network, history.mean, gap=1e-11).policy

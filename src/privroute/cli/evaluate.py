@@ -11,13 +11,14 @@ from privroute.cli import inputs
 from privroute.cli.people import show_people
 from privroute.cli.route import load
 from privroute.cli.study_options import settings_of, with_keys
-from privroute.cli.terminal import line, percent, say, table, warn
+from privroute.cli.terminal import line, number_of, percent, say, table, warn
 from privroute.errors import FormatError, InputError, named
 from privroute.release.quality import MEASURED_ON
 from privroute.release.usefulness import useful_in_words
 from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
+    from privroute.release.certificate import Certificate
     from privroute.study.calendar import Calendar
     from privroute.study.settings import Settings
 
@@ -28,6 +29,10 @@ _LONGEST_HEADER = 2**16
 _DAILY_COUNTS = (
     "daily counts, a CSV with the columns date, origin, destination, trips, one row for each day and pair, or files "
     "with one row per trip; name their columns in a study file with --study"
+)
+_OTHER_DEMANDS = (
+    "Use --demand to compare with another demand. Only the curator can compare with the real traffic "
+    "(--private-counts, or --private-trips with --study)."
 )
 
 
@@ -67,19 +72,11 @@ def evaluate(
     By default the comparison uses the released demand; --demand selects a public demand file. With --private-counts or
     --private-trips it uses private data: the result is then exact and not protected, must not be published, and is
     never written to a file. Dates, period and expansion of private data come from the flags, the study or the
-    certificate.
+    certificate. A study with another expansion than the release is rejected.
     """
-    private = [name for name, value in (("counts", private_counts), ("trips", private_trips)) if value]
-    if len(private) + (demand is not None) > 1:
-        raise InputError("--demand, --private-counts and --private-trips exclude each other; give one")
-    if not private and (given or study is not None):
-        option = KEYS[next(iter(given))].flag if given else "--study"
-        raise InputError(f"{option} is only valid with --private-counts or --private-trips; remove it")
-    _check_files(bool(private), people, out, tolls)
-    if demand is None and matrix is not None:
-        raise InputError("--matrix is only valid with --demand; remove it")
-    if private_trips and study is None:
-        raise InputError("--private-trips needs --study, which sets the columns, hours and days")
+    _check_options(given, demand=demand, matrix=matrix, counts=private_counts, trips=private_trips, study=study)
+    private = private_counts is not None or bool(private_trips)
+    _check_files(private, people, out, tolls)
     if private_counts is not None and _one_row_per_trip(private_counts):
         pattern = private_counts / "*.parquet" if private_counts.is_dir() else private_counts
         private_counts, private_trips = None, [str(pattern)]
@@ -101,18 +98,54 @@ def evaluate(
         _show(found, traffic, f"Against the demand of {demand}")
         _more(found, traffic.on(found.policy.pairs), people, out, tolls)
         return
-    if found.demand is None:
-        raise InputError(f"{release} contains no demand; pass a public one with --demand")
+    _show_own(found)
+    if found.demand is not None:
+        _more(found, found.demand, people, out, tolls)
+
+
+def _check_options(
+    given: dict[str, Any],
+    *,
+    demand: Path | None,
+    matrix: str | None,
+    counts: Path | None,
+    trips: list[str] | None,
+    study: Path | None,
+) -> None:
+    """Reject options that exclude each other or lack another."""
+    private = [name for name, value in (("counts", counts), ("trips", trips)) if value]
+    if len(private) + (demand is not None) > 1:
+        raise InputError("--demand, --private-counts and --private-trips exclude each other; give one")
+    if not private and (given or study is not None):
+        option = KEYS[next(iter(given))].flag if given else "--study"
+        raise InputError(f"{option} is only valid with --private-counts or --private-trips; remove it")
+    if demand is None and matrix is not None:
+        raise InputError("--matrix is only valid with --demand; remove it")
+    if trips and study is None:
+        raise InputError("--private-trips needs --study, which sets the columns, hours and days")
+    if counts is not None and _is_pattern(counts):
+        raise InputError(
+            f"--private-counts takes one file, and {counts} is a pattern; pass one file, or several files of "
+            "trips with --private-trips and --study"
+        )
+
+
+def _show_own(found: pr.Release) -> None:
+    """What was measured when the release was made, and its travel times at its own demand."""
+    if found.demand is None and found.quality is None:
+        raise InputError("the release contains no demand; pass a public one with --demand")
     trips = "all" if found.quality is None else found.quality.trips
     line(f"Measured on {MEASURED_ON[trips]}, with noise", style="bold")
     for sentence in useful_in_words(found):
         say(sentence, bullet=True)
+    if found.demand is None:
+        say(f"The release contains no demand, so no travel times are modelled. {_OTHER_DEMANDS}")
+        return
     _show(found, found.demand, "Modelled, against the released demand", modelled=True)
     say(
-        "The policy was computed for this demand, so the modelled figure says nothing about real traffic. Use --demand "
-        "to compare with another demand. Only the curator can compare with the real traffic (--private-counts)."
+        f"The policy was computed for this demand, so the modelled figure says nothing about real traffic. "
+        f"{_OTHER_DEMANDS}"
     )
-    _more(found, found.demand, people, out, tolls)
 
 
 def _check_files(private: bool, people: bool, out: Path | None, tolls: Path | None) -> None:
@@ -153,10 +186,11 @@ def _private_mean(
 
     calendar, expansion = found.certificate.calendar, found.certificate.expansion
     if settings.file is not None:
-        calendar, expansion = settings.calendar(), settings.get("data.expansion")
+        calendar = settings.calendar()
+        _compare_with_study(found.certificate, settings, calendar, bounded=bool(trips))
     elif settings.values:
         calendar = _changed(calendar, settings)
-        expansion = settings.values.get("data.expansion", expansion)
+    expansion = settings.values.get("data.expansion", expansion)
     kept = settings.contribution() if trips else None
     frame = Frame(found.policy.pairs, calendar, expansion, kept)
     study = pr.Study(found.network, frame, mechanism=Unprotected(), trips=settings.trip_format())
@@ -182,6 +216,35 @@ def _private_mean(
     raise InputError(f"{counts}: the columns are not those of daily counts; --private-counts takes {_DAILY_COUNTS}")
 
 
+def _compare_with_study(
+    certificate: "Certificate", settings: "Settings", calendar: "Calendar", *, bounded: bool
+) -> None:
+    """Reject another expansion than the release has; warn of other days, hours or bounds, which may be intended."""
+    expansion = settings.values.get("data.expansion", certificate.expansion)
+    if expansion != certificate.expansion and "data.expansion" not in settings.given:
+        raise InputError(
+            f"data.expansion is {expansion:g} in {settings.file} and {certificate.expansion:g} in the release, so the "
+            "comparison would be with another amount of traffic; correct the study, or pass --expansion to choose one"
+        )
+    own, hours = certificate.calendar, calendar.period
+    if own.period.begins is None and own.period.minutes == hours.minutes:
+        own = replace(own, periods=(hours,))  # the release states only how long it is
+    if (own.dates, own.periods, own.time_zone) != (calendar.dates, calendar.periods, calendar.time_zone):
+        warn(f"The study is for {calendar}, the release for {certificate.calendar}. The trips of the study are used.")
+    kept = settings.contribution() if bounded else None
+    bounds = ("request", None, None) if kept is None else (kept.unit, kept.max_requests, kept.max_per_pair)
+    if bounded and bounds != (certificate.unit, certificate.max_requests, certificate.max_per_pair):
+        study = _bounds_in_words(*bounds)
+        release = _bounds_in_words(certificate.unit, certificate.max_requests, certificate.max_per_pair)
+        warn(f"The study counts {study}, the release {release}. The trips that the study counts are used.")
+
+
+def _bounds_in_words(unit: str, most: int | None, per_pair: int | None) -> str:
+    if most is None:
+        return "all trips"
+    return f"at most {number_of(most, 'trip')} of each {unit}, {per_pair or most:,} for one pair"
+
+
 def _changed(calendar: "Calendar", settings: "Settings") -> "Calendar":
     """The calendar of a certificate with the days, the hours or the length that flags set instead."""
     from privroute.study.calendar import Period  # noqa: PLC0415 - numbers
@@ -200,6 +263,10 @@ def _changed(calendar: "Calendar", settings: "Settings") -> "Calendar":
     if "calendar.period_min" in settings.values:
         calendar = replace(calendar, periods=(Period(settings.values["calendar.period_min"]),))
     return calendar
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(sign in str(path) for sign in "*?[") and not path.exists()
 
 
 def _one_row_per_trip(path: Path) -> bool:

@@ -54,6 +54,7 @@ def init(
     given as flags. Otherwise they are left for you to fill in. Every key has a comment. Paths are relative to the file.
     """
     from privroute.network.text_files import write_whole  # noqa: PLC0415 - numbers and readers
+    from privroute.study.source import BUILT_IN  # noqa: PLC0415
     from privroute.study.study import relative  # noqa: PLC0415
     from privroute.study.toml_text import as_toml  # noqa: PLC0415
 
@@ -79,7 +80,8 @@ def init(
     lacking = [key for key in _ASKED if key not in values and key not in _OPTIONAL]
     if lacking:
         say(f"Fill in: {', '.join(lacking)}.")
-    line(f"Next: privroute plan {shlex.quote(str(study))}")
+    prior = "" if values.get("network.source") == BUILT_IN else " --prior PATH  (a public demand)"
+    line(f"Next: privroute plan {shlex.quote(str(study))}{prior}")
 
 
 def _ask(settings: "Settings", key: str) -> "Settings":

@@ -9,8 +9,11 @@ import privroute as pr
 from privroute.cli.output import check_release_folder
 from privroute.cli.profile import say_profile
 from privroute.cli.study_options import LEARN_KEYS, SetOption, StudyArgument, settings_of, with_keys
-from privroute.cli.terminal import bar, line, number_of, said_already, say, warn
+from privroute.cli.terminal import bar, figure, line, number_of, said_already, say, warn
 from privroute.errors import GuaranteeError, InputError, LargeDeltaWarning, PrivrouteError, StreamError, arg, named
+from privroute.study.guarantee import short
+from privroute.study.layer_noise import LayerNoise
+from privroute.study.mechanisms import public_options
 from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ _USUAL_DELTA = 1e-4
 _UNITS = {"request": "trip", "user": "user's trips together", "user-day": "user's trips of one day together"}
 _FILES = "Private files"
 _MOST_NAMED = 6
+_MORE = "use more days, larger zones, longer periods or a larger epsilon"
 _TRIP_FILES = (".csv", ".tsv", ".txt", ".parquet", ".parq", ".pq", ".gz", ".zst")
 
 
@@ -228,30 +232,39 @@ def _say_signal(data: "pr.DemandHistory | PeriodHistories", announced: "Announce
     promise, study = announced.promise, announced.study
     if promise is None or study.mechanism.on_flows:
         return
-    advice = "use more days, larger zones, longer periods or a larger epsilon"
     if isinstance(data, pr.DemandHistory):
-        typical, scale = _typical(data), promise.scale * (data.days**0.5 if study.mechanism.name == "daily" else 1.0)
-        drowned = "" if typical >= scale else f". THE NOISE DROWNS THEM: {advice}"
-        sizes = f"a typical pair has {typical:,.3g} trips, where the noise is {scale:,.3g}"
-        line(f"PRIVATE, do not publish: {sizes}{drowned}", style="yellow")
+        sizes, drowned = _sizes(data, study, promise.scale)
+        line(
+            f"PRIVATE, do not publish: {sizes}{f'. THE NOISE DROWNS THEM: {_MORE}' if drowned else ''}", style="yellow"
+        )
         return
-    thin = []
-    for slot, share, part in zip(study.calendar.slots, study.period_shares, data.parts(), strict=True):
-        scale = promise.divided(share).scale * (part.days**0.5 if study.mechanism.name == "daily" else 1.0)
-        if _typical(part) < scale:
-            thin.append(str(slot))
+    thin = [
+        str(slot)
+        for slot, share, part in zip(study.calendar.slots, study.period_shares, data.parts(), strict=True)
+        if _sizes(part, study, promise.divided(share).scale)[1]
+    ]
     if thin:
         line(
             f"PRIVATE, do not publish: THE NOISE DROWNS a typical pair in {len(thin):,} of "
-            f"{number_of(len(study.calendar.slots), 'period')} ({_listed(thin)}): {advice}",
+            f"{number_of(len(study.calendar.slots), 'period')} ({_listed(thin)}): {_MORE}",
             style="yellow",
         )
 
 
-def _typical(data: "pr.DemandHistory") -> float:
-    """PRIVATE. Root mean square over the pairs of their trips."""
+def _sizes(data: "pr.DemandHistory", study: "pr.Study", scale: float) -> tuple[str, bool]:
+    """PRIVATE. Sizes of counts beside their noise in words, and whether the noise is the larger one."""
     sums = data.counts.sum(axis=0).astype(float)
-    return float((sums * sums).mean() ** 0.5) if sums.size else 0.0
+    typical = float((sums * sums).mean() ** 0.5) if sums.size else 0.0
+    pair = f"a typical pair (root mean square) has {figure(typical)} trips"
+    mechanism = study.mechanism
+    if isinstance(mechanism, pr.Layered):
+        kept = data.contribution
+        bounds = (None, None) if kept is None else (kept.max_requests, kept.max_per_pair)
+        noise = LayerNoise.of(public_options(mechanism), scale, *bounds)
+        zone = float(sums.sum()) / max(study.network.zones.size, 1)
+        return f"{pair}, a zone sends {figure(zone)} on average. Noise: {noise.words}", zone < noise.zone
+    scale *= data.days**0.5 if mechanism.name == "daily" else 1.0
+    return f"{pair}, where the noise is {figure(scale)}", typical < scale
 
 
 def _listed(names: list[str]) -> str:
@@ -273,7 +286,7 @@ def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) ->
             say(f"It was still charged: {budget_in_words(release.certificate)}.")
         return
     say(
-        f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} for one {_UNITS[guarantee.unit]}; "
+        f"Epsilon {guarantee.epsilon:g}, delta {short(guarantee.delta)} for one {_UNITS[guarantee.unit]}; "
         f"{routes_in_words(release.policy)}. "
         f"The costs of releases from the same trips add up: {budget_in_words(release.certificate)}."
     )
@@ -306,7 +319,7 @@ def _guarantee(settings: "Settings", *, allow_not_private: bool) -> "pr.Guarante
             )
         warn(f"NOT PRIVATE: {caveat}.")
     elif guarantee.delta > _USUAL_DELTA:
-        warn(f"delta {guarantee.delta:g} is large: events that are rarer are not protected; 1e-6 is usual.")
+        warn(f"delta {short(guarantee.delta)} is large: events that are rarer are not protected; 1e-6 is usual.")
     return guarantee
 
 

@@ -89,7 +89,8 @@ def check(
     _tell(found, notes)
     for each in findings:
         examples = ", ".join(str(label) for label in each.examples)
-        say(f"{each.count:,} of {each.total:,} {each.words} (such as {examples})", bullet=True)
+        words = each.words if each.count > 1 else _of_one(each.words)
+        say(f"{each.count:,} of {each.total:,} {words} (such as {examples})", bullet=True)
     if not findings:
         line("Nothing odd was found.")
 
@@ -106,7 +107,8 @@ def draw(
     from privroute.network.draw import draw_network  # noqa: PLC0415 - numbers and readers
 
     found, notes = _read(source, given, assigned)
-    draw_network(found, out)
+    sizes = f"{number_of(found.links, 'link')}, {number_of(found.zones.size, 'zone')}"
+    draw_network(found, out, title=f"{Path(source).name}: {sizes}")
     _tell(found, notes)
     line(f"Written: {out}", style="bold")
 
@@ -124,6 +126,17 @@ def _read(
     notes = ReadNotes()
     settings = settings_of(None, {**given, "network.source": source}, assigned)
     return settings.source().read(notes, keep_islands=keep_islands, service=service)[0], notes
+
+
+_ONE = {"are dead ends": "is a dead end", "are on islands": "is on an island", " are ": " is ", " have ": " has "}
+_ONE |= {" take ": " takes ", "their nodes": "its nodes", "than they have": "than it has"}
+
+
+def _of_one(words: str) -> str:
+    """The words of a finding about one link or node: 1 of 433 nodes is a dead end."""
+    for several, one in _ONE.items():
+        words = words.replace(several, one, 1)
+    return words
 
 
 def _tell(found: "Network", notes: "ReadNotes") -> None:

@@ -7,9 +7,11 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
+from privroute.cli.plan_periods import plan_by_period
 from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
-from privroute.cli.terminal import bar, heading, line, percent, say, table, warn
+from privroute.cli.terminal import bar, figure, heading, line, percent, say, table, warn
 from privroute.errors import InputError, arg, named
+from privroute.study.guarantee import short
 from privroute.study.mechanisms import noise_is_on_flows, public_options
 
 if TYPE_CHECKING:
@@ -94,8 +96,7 @@ def plan(
     if trips_per_user is not None:
         _show_bounds(trips_per_user, settings, wanted)
         return
-    if not {"calendar.days", "calendar.from", "calendar.to"} & set(settings.values):
-        raise InputError(f"{named('days')} is missing: pass the number of days of data")
+    _check_days(settings)
     calendar, source, kept = settings.calendar(), settings.source(), settings.contribution()
     _check_mechanism(settings, tune_for)
     roads, usual = source.read()
@@ -109,7 +110,7 @@ def plan(
         raise InputError("a plan needs a public demand: pass --prior, or --zone-sizes with --trips-per-hour")
     mechanism = _mechanism(settings, roads, usual, tune_for, seed)
     if calendar.has_slots:
-        _plan_periods(settings, roads, usual, mechanism, day_profile, draws=draws, seed=seed, out=out)
+        plan_by_period(settings, roads, usual, mechanism, day_profile, draws=draws, seed=seed, out=out)
         return
     if day_profile is not None:
         raise InputError("--day-profile is for a study with several periods; omit it")
@@ -156,92 +157,15 @@ def _fairness(roads: pr.Network, prior: pr.Demand, out: Path | None) -> list[Pat
     return [] if out is None else write_fairness(rows, out)
 
 
-def _plan_periods(
-    settings: "Settings",
-    roads: pr.Network,
-    usual: pr.Demand,
-    mechanism: "Mechanism | None",
-    profile: Path | None,
-    *,
-    draws: int,
-    seed: int,
-    out: Path | None,
-) -> None:
-    """A line for each period of each kind of day, at the epsilon of the study; those that are too thin are named."""
-    import json  # noqa: PLC0415 - used here alone
-
-    from privroute.cli.output import make_folder  # noqa: PLC0415
-    from privroute.evaluate.plan_periods import plan_periods  # noqa: PLC0415 - the private side
-    from privroute.network.text_files import write_whole  # noqa: PLC0415
-
-    calendar, epsilon = settings.calendar(), settings.values.get("guarantee.epsilon")
-    if epsilon is None:
-        raise InputError(f"a plan of several periods is for one {named('epsilon')}; set it in the study")
-    with bar() as progress:
-        found = plan_periods(
-            roads,
-            usual,
-            calendar,
-            epsilon=epsilon,
-            factors=None if profile is None else _factors(profile, calendar),
-            period_weights=settings.get("guarantee.period_weights"),
-            delta=settings.values.get("guarantee.delta", 1e-6),
-            contribution=settings.contribution(),
-            mechanism=mechanism,
-            draws=draws,
-            seed=seed,
-            expansion=settings.get("data.expansion"),
-            quality_share=settings.get("quality.share"),
-            progress=progress,
-        )
-    line(f"{roads}: {calendar}")
-    table(
-        f"Expected travel time above the optimum by period: {found[0].plan.mechanism}, epsilon {epsilon:g}",
-        ["period", "trips", "noise on\na count", "median", "no data", "verdict"],
-        [
-            (
-                str(each.slot),
-                f"{each.plan.expected_trips:,.0f}",
-                f"± {_trips(each.plan.rows[0].noise_scale)}",
-                percent(each.median),
-                percent(each.plan.to_gain),
-                each.verdict,
-            )
-            for each in found
-        ],
-        left=(0, 5),
+def _check_days(settings: "Settings") -> None:
+    """Refuse a plan that does not know its days."""
+    if {"calendar.days", "calendar.from", "calendar.to"} & set(settings.values):
+        return
+    if settings.file is None:
+        raise InputError(f"{named('days')} is missing: pass the number of days of data")
+    raise InputError(
+        f"{named('from')} and {named('to')} are missing: fill in the dates, or {named('days')}, their number"
     )
-    thin = [str(each.slot) for each in found if each.verdict == "too thin"]
-    say("All data are simulated from the public prior; no trip was read.")
-    if thin:
-        say(
-            f"Too thin at this epsilon, expected to be no better than a policy without data: {', '.join(thin)}. Use "
-            "longer periods, fewer kinds of days, more days, larger zones or a larger epsilon."
-        )
-    if out is not None:
-        make_folder(out)
-        with write_whole(out / "plan.json") as stream:
-            json.dump({"epsilon": epsilon, "periods": [each.as_dict() for each in found]}, stream, indent=2)
-        line(f"Written: {out / 'plan.json'}")
-
-
-def _factors(path: Path, calendar: "pr.Calendar") -> list[float]:
-    """Traffic of each slot over that of the prior, from a public table."""
-    from privroute.network.text_files import read_table  # noqa: PLC0415 - readers
-
-    rows, known = read_table(path), {}
-    rows.require("period", "factor")
-    for where, row in rows:
-        kind = row.get("day_type", "").strip() or None
-        known[kind, row.get("period", "").strip()] = where.amount(row.get("factor", ""), "factor")
-    found = []
-    for slot in calendar.slots:
-        hours = str(slot.period)
-        factor = known.get((slot.day_type, hours), known.get((None, hours)))
-        if factor is None:
-            raise InputError(f"{path}: there is no row for {slot}; list every period, like {hours}")
-        found.append(factor)
-    return found
 
 
 def _check_prior(prior: Path | None, zone_sizes: Path | None, trips_per_hour: float | None) -> None:
@@ -324,15 +248,15 @@ def _show_bounds(path: Path, settings: "Settings", epsilons: tuple[float, ...]) 
     rows = compare_bounds(users, guarantee)
     best = min(rows, key=lambda row: row.noise_over_kept)
     table(
-        f"Bounds on each {unit}: epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}",
+        f"Bounds on each {unit}: epsilon {guarantee.epsilon:g}, delta {short(guarantee.delta)}",
         ["max-requests", "trips kept", "noise on a count", "with max-per-pair 1", "noise over kept"],
         [
             (
                 f"{row.max_requests:,}",
                 percent(100 * row.kept),
-                f"± {_trips(row.noise)}",
-                f"± {_trips(row.noise_one_per_pair)}",
-                f"{_trips(row.noise_over_kept)}",
+                f"± {figure(row.noise)}",
+                f"± {figure(row.noise_one_per_pair)}",
+                f"{figure(row.noise_over_kept)}",
             )
             for row in rows
         ],
@@ -364,13 +288,16 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
         "according to the public prior. All data are simulated from the prior; no trip was read."
     )
     if not noise_is_on_flows(found.mechanism):
-        say(f"A typical pair has about {_trips(found.trips_per_pair)} of these trips, beside the noise on its count.")
+        say(
+            f"A typical pair (root mean square over all pairs) has about {figure(found.trips_per_pair)} of these "
+            "trips, beside the noise on its count."
+        )
     blank = () if found.other_mechanism is None else ("",)
     table(
-        f"Expected travel time above the optimum: {found.mechanism}, delta {found.delta:g}",
+        f"Expected travel time above the optimum: {found.mechanism}, delta {short(found.delta)}",
         [
             "epsilon",
-            f"noise on\n{'a share' if noise_is_on_flows(found.mechanism) else 'a count'}",
+            f"noise on\n{'a share' if noise_is_on_flows(found.mechanism) else 'a pair'}",
             "median",
             "lowest",
             "highest",
@@ -380,7 +307,7 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
             *(
                 (
                     f"{row.epsilon:g}" + (" (study)" if row.epsilon == own else ""),
-                    f"± {_trips(row.noise_scale)}",
+                    f"± {figure(row.noise_scale)}",
                     percent(row.median),
                     percent(row.low),
                     percent(row.high),
@@ -396,7 +323,10 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
                 percent(max(found.without_noise)),
                 *blank,
             ),
-            *((f"no data: {row.name}", "-", percent(row.percent), "", "", *blank) for row in found.without_data),
+            *(
+                (f"no data: {_without_data(row.name)}", "-", percent(row.percent), "", "", *blank)
+                for row in found.without_data
+            ),
         ],
     )
     if found.caveat is not None:
@@ -406,8 +336,9 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
         say(sentence)
 
 
-def _trips(scale: float) -> str:
-    return f"{scale:.3g}" if scale < 1000 else f"{scale:,.0f}"  # noqa: PLR2004 - digits that matter
+def _without_data(name: str) -> str:
+    """The name of a baseline in a sentence, where a colon would be misread."""
+    return "equilibrium without advice" if name.startswith("no advice") else name
 
 
 def _advice(found: "Plan") -> list[str]:
@@ -419,11 +350,12 @@ def _advice(found: "Plan") -> list[str]:
     if found.to_gain < _NOTHING_TO_GAIN:
         return [
             (
-                f"There is nothing to gain: {free.name} is within {percent(free.percent)} of the optimum of this "
-                "demand, because the roads are hardly congested. Routes need no trips here; choose busier hours, or "
-                "publish nothing."
+                f"There is nothing to gain. The best policy without data ({_without_data(free.name)}) is within "
+                f"{percent(free.percent)} of the optimum of this demand, because the roads are hardly congested. "
+                "Choose busier hours, or publish nothing."
             )
         ]
+    best = f"{_without_data(free.name)}, {percent(free.percent)}"
     sentences = [
         f"Epsilon {good:g} is the smallest of these whose policy is within {percent(goal)} of the optimum (median)."
         if good is not None
@@ -433,13 +365,11 @@ def _advice(found: "Plan") -> list[str]:
     if good == found.rows[0].epsilon:
         sentences.append("It is also the smallest that was tried; smaller ones may be sufficient (--epsilons).")
     if useful is None:
-        sentences.append(f"None beats the best baseline without data ({free.name}, {percent(free.percent)}).")
+        sentences.append(f"None beats the best baseline without data ({best}).")
     elif useful > found.rows[0].epsilon:
-        sentences.append(
-            f"Below epsilon {useful:g} the best baseline without data is better ({free.name}, {percent(free.percent)})."
-        )
+        sentences.append(f"Below epsilon {useful:g} the best baseline without data is better ({best}).")
     else:
-        sentences.append(f"All of them beat the best baseline without data ({free.name}, {percent(free.percent)}).")
+        sentences.append(f"All of them beat the best baseline without data ({best}).")
     if chance is not None:
         sentences.append(f"From epsilon {chance:g} on, the noise costs no more than the random variation of the days.")
     return sentences

@@ -45,7 +45,11 @@ def say_profile(
         f"{_PRIVATE}: what became of the rows",
         ["", "rows", "share"],
         [
-            ["in the history" if name == "counted" else name.replace("_", " "), f"{count:,}", f"{count / read:.1%}"]
+            [
+                "in the history" if name == "counted" else name.replace("_", " "),
+                f"{count:,}",
+                f"{100 * count / read:.1f} %",
+            ]
             for name, count in rows.numbers.items()
             if count
         ],

@@ -1,7 +1,7 @@
 """`privroute route`: show or sample the routes of a pair."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -9,7 +9,10 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import chance, line, say_json, table, warn
-from privroute.errors import InputError
+from privroute.errors import InputError, NetworkError
+
+if TYPE_CHECKING:
+    from privroute.policy.routes import RouteList
 
 __all__ = ["load", "route"]
 
@@ -38,7 +41,7 @@ def route(
         raise InputError("--seed is only valid with --sample; pass the number of routes to sample")
     found = load(release, trusted, at)
     network = found.network
-    routes = found.policy.routes(origin, destination, limit=limit)
+    routes = _routes(found, origin, destination, limit)
     busy = None if found.demand is None else network.latency.time(found.policy.link_flow(found.demand))
     rows: list[dict[str, Any]] = [
         {
@@ -86,6 +89,14 @@ def load(release: Path, trusted: Path | None = None, at: str | None = None) -> p
     if not found.certificate.private:
         warn(f"{release} is NOT PRIVATE; see: privroute inspect {release}")
     return found
+
+
+def _routes(found: pr.Release, origin: str, destination: str, limit: int) -> "RouteList":
+    try:
+        return found.policy.routes(origin, destination, limit=limit)
+    except NetworkError as problem:
+        between = "; privroute serve gives routes between coordinates" if found.network.has_longitude_latitude else ""
+        raise InputError(f"{problem}{between}") from None
 
 
 def _cells(position: int, row: dict[str, Any]) -> list[str]:

@@ -76,7 +76,7 @@ def with_keys(*ids: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 def _annotation(key: Key) -> Any:
     owners = f"For {' and '.join(key.owners)}: " if key.owners else ""
     text = owners + (key.help[0].lower() + key.help[1:] if owners else key.help)
-    default = "" if key.default is None else f" [dim]\\[default: {key.default}][/dim]"
+    default = "" if key.default is None or "Default:" in key.help else f" [dim]\\[default: {key.default}][/dim]"
     panel = key.section.capitalize()
     if key.kind is YES_NO:
         return Annotated[bool, typer.Option(key.flag, help=text, rich_help_panel=panel, show_default=False)]

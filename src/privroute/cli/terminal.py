@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bar",
     "chance",
+    "figure",
     "heading",
     "line",
     "number_of",
@@ -108,13 +109,20 @@ def number_of(count: int, thing: str) -> str:
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
+def figure(value: float) -> str:
+    """Write a quantity with three digits, and no power of ten where it is large: 0.0123, 34.2, 47,700."""
+    if not abs(value) >= _LARGEST_PLAIN:
+        return f"{value:.3g}"
+    return f"{float(f'{value:.3g}'):,.0f}"
+
+
 def percent(value: float) -> str:
-    """Write a percentage with the digits that matter: 19.7 %, 0.109 %, 2.7e-06 %; 0 % below what is known."""
+    """Write a percentage with the digits that matter: 19.7 %, 0.109 %, 2.7e-6 %; 0 % below what is known."""
     size = abs(value)
     if size < _SMALLEST_PERCENT:
         return "0 %"
     if size < _SMALLEST_PLAIN:
-        return f"{value:.1e} %"
+        return f"{value:.1e} %".replace("e-0", "e-")
     return f"{value:.3g} %" if size < _LARGEST_PLAIN else f"{value:,.0f} %"
 
 

@@ -27,6 +27,7 @@ from privroute.progress import check_progress, tell
 from privroute.study.calendar import Calendar
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, delta_caveat
+from privroute.study.layer_noise import LayerNoise
 from privroute.study.mechanisms import Counts, Layered, Unprotected, as_mechanism, default_mechanism, public_options
 from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
@@ -51,7 +52,8 @@ _LARGEST_HISTORY = 2 * 10**8
 class PlanRow:
     """What one epsilon is expected to cost.
 
-    noise_scale : standard deviation of the noise: on the counts, or on unit flows for "minimiser" and "sgd"
+    noise_scale : standard deviation of the noise: on the count of a pair (for "layered" where it counts pairs), or on
+        unit flows for "minimiser" and "sgd"
     percent : how far above the optimum of the prior, one value per draw of days and noise
     """
 
@@ -238,10 +240,10 @@ def plan(
                 column.append(learned(history, guarantee, one, noise_seed))
     rows = [
         tuple(
-            PlanRow(guarantee.epsilon, scale, tuple(column))
+            PlanRow(guarantee.epsilon, _on_pairs(one, scale), tuple(column))
             for guarantee, scale, column in zip(guarantees, of_scales, of_one, strict=True)
         )
-        for of_scales, of_one in zip(scales, columns, strict=True)
+        for one, of_scales, of_one in zip(compared, scales, columns, strict=True)
     ]
     return Plan(
         mechanism=chosen.name,
@@ -274,6 +276,11 @@ def _scale(study: Study) -> float:
             "simulated; choose larger ones"
         )
     return scale
+
+
+def _on_pairs(mechanism: Mechanism, scale: float) -> float:
+    """The noise of what rows show: `Layered` spends a share of the budget on pairs."""
+    return LayerNoise.of(public_options(mechanism), scale).pair if isinstance(mechanism, Layered) else scale
 
 
 def _check(prior: Demand, days: int, draws: int, seed: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from privroute.errors import InputError, MissingExtraError
 from privroute.network.text_files import write_whole
+from privroute.study.guarantee import short
 
 if TYPE_CHECKING:
     import os
@@ -94,10 +95,10 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
         label="same days, no noise (not private)",
     )
     for other, (colour, style) in zip(plan.without_data, _LINES, strict=False):
-        axes.axhline(_drawn(other.percent), color=colour, linestyle=style, label=f"no data: {other.name}")
+        axes.axhline(_drawn(other.percent), color=colour, linestyle=style, label=f"without data: {other.name}")
     axes.set_xscale("log")
     axes.set_yscale("log")
-    delta = f"delta {plan.delta:g}" + ("" if plan.caveat is None else ", too large to be called private")
+    delta = f"delta {short(plan.delta)}" + ("" if plan.caveat is None else ", too large to be called private")
     axes.set_xlabel(f"epsilon for one trip ({delta}); smaller is more private")
     axes.set_ylabel("travel time above the optimum (%)")
     axes.set_title(

@@ -68,7 +68,7 @@ class TripProfile:
         if total < _FEWEST:
             return []
         if self.midnight > _MIDNIGHT * total:
-            share = f"{self.midnight / total:.0%}"
+            share = f"{100 * self.midnight / total:.0f} %"
             return [f"{share} of the times are exactly midnight: the column may hold dates without a time of day"]
         windows = np.array([np.roll(self.hours, -start)[:_QUIET_HOURS].sum() for start in range(HOURS)])
         quiet = int(windows.argmin())
@@ -168,16 +168,20 @@ def _row_doubts(rows: TripRows) -> list[str]:
     read, found = max(rows.read, 1), []
     if rows.swapped_place > _SHARE * read:
         found.append(
-            f"{rows.swapped_place / read:.0%} of the rows would have a zone with longitude and latitude swapped: check "
-            "the order of the columns"
+            f"{100 * rows.swapped_place / read:.0f} % of the rows would have a zone with longitude and latitude "
+            "swapped: check the order of the columns"
         )
     if rows.unreadable_time > _SHARE * read:
-        found.append(f"{rows.unreadable_time / read:.0%} of the rows have no readable time: check the time format")
+        found.append(
+            f"{100 * rows.unreadable_time / read:.0f} % of the rows have no readable time: check the time format"
+        )
     if rows.unknown_zone > _SHARE * read:
-        found.append(f"{rows.unknown_zone / read:.0%} of the rows name no zone: check the labels of the zones")
+        found.append(f"{100 * rows.unknown_zone / read:.0f} % of the rows name no zone: check the labels of the zones")
     lost = rows.outside_network + rows.too_far + rows.missing_place
     if lost > _SHARE * read:
-        found.append(f"{lost / read:.0%} of the rows have coordinates without a zone: check zones and their distance")
+        found.append(
+            f"{100 * lost / read:.0f} % of the rows have coordinates without a zone: check zones and their distance"
+        )
     if rows.outside == rows.read > 0:
         found.append("all rows are outside of the dates, weekdays or hours: check the year and the time zone")
     return found

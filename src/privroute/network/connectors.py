@@ -63,7 +63,8 @@ def connect_areas(
         if inside.size:
             chosen.append(_spread(points, rank, inside, connectors))
         else:
-            chosen.append(_nearest(points, rank, middles[number], 1, notes))
+            chosen.append(_nearest(points, rank, middles[number], 1))
+            notes.add("far_zones", not chosen[-1], f"{labels[number]}")
             notes.add("outside_zones", len(chosen[-1]))
     return _kept(bare, labels, chosen, areas, None)
 
@@ -79,7 +80,9 @@ def connect_points(
     """The network with zones at these places, (zones, 2) in degrees, joined to the nearest nodes."""
     bare = without_zones(network)
     points, rank = _candidates(bare)
-    chosen = [_nearest(points, rank, place, connectors, notes) for place in places]
+    chosen = [_nearest(points, rank, place, connectors) for place in places]
+    for label, held in zip(labels, chosen, strict=True):
+        notes.add("far_zones", not held, f"{label}")
     return _kept(bare, labels, chosen, None, places)
 
 
@@ -199,16 +202,12 @@ def _spread(points: NDArray[np.float64], rank: NDArray[np.int64], inside: NDArra
     return sorted(chosen)
 
 
-def _nearest(
-    points: NDArray[np.float64], rank: NDArray[np.int64], place: NDArray[np.float64], most: int, notes: ReadNotes
-) -> list[int]:
+def _nearest(points: NDArray[np.float64], rank: NDArray[np.int64], place: NDArray[np.float64], most: int) -> list[int]:
     """Up to `most` candidates nearest to a place; none where the nearest one is too far."""
     usable = np.flatnonzero(rank < _LAST)
     distance = point_km(points[usable], np.broadcast_to(place, (usable.size, 2)))
     order = np.argsort(distance, kind="stable")[:most]
-    near = [int(usable[at]) for at in order if distance[at] <= _FARTHEST_KM]
-    notes.add("far_zones", not near)
-    return near
+    return [int(usable[at]) for at in order if distance[at] <= _FARTHEST_KM]
 
 
 def _kept(

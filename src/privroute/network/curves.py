@@ -105,6 +105,8 @@ class Bpr(Curve):
             low, high = 1 + b.min(), 1 + b.max()
             factor = f"{low:g}" if low == high else f"{low:g} to {high:g}"
             return f"affine, {factor} times as long at capacity as on the empty road"
+        if power.min() == power.max():
+            return f"BPR curves with power {power.min():g}"
         return f"BPR curves with powers {power.min():g} to {power.max():g}"
 
     def _rise(self, links: Links, flow: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["draw_network"]
+__all__ = ["colour_range", "draw_network"]
 
 _MOST_LABELS = 60
 _LONG_SIDE_IN, _SHORT_SIDE_IN = 8.0, 4.0
 _BAR_IN = 1.2  # beside the drawing, for the colours
 _DISC_POINTS2 = (60.0, 220.0)  # area of the smallest and of the largest disc
 _GREY = "#c8ced6"
+_MOST_LINKS = (0.01, 0.99)  # quantiles
+_FAR = 1.5  # times their distance: values further apart stretch the colours
 _BESIDE = 0.035  # opposite links are drawn side by side, this far apart as a share of the median link
 
 
@@ -69,9 +71,12 @@ def draw_network(
     if axes is None:
         axes = _new_axes(points, shown=place is None)
     drawn, shapes = _shapes(network, points)
+    shown = values[drawn]
+    low, high = colour_range(shown)
     lines = LineCollection(
         shapes,
-        array=values[drawn] if zone_values is None else None,
+        array=shown if zone_values is None else None,
+        clim=(low, high) if zone_values is None else None,
         cmap=colormaps["viridis_r"],
         colors=None if zone_values is None else _GREY,
         linewidths=1.8 if network.links <= 500 else 0.8,  # noqa: PLR2004 - a picture's judgement
@@ -85,7 +90,9 @@ def draw_network(
     if title:
         axes.set_title(title, fontsize=10)
     coloured, meaning = (lines, link_title) if zone_values is None else (discs, zone_title)
-    axes.figure.colorbar(coloured, ax=axes, label=meaning, shrink=0.6, aspect=30, pad=0.02)
+    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+    extend = "neither" if zone_values is not None else beyond[bool(shown.min() < low), bool(shown.max() > high)]
+    axes.figure.colorbar(coloured, ax=axes, label=meaning, shrink=0.6, aspect=30, pad=0.02, extend=extend)
     if place is not None:
         try:
             axes.figure.savefig(place, dpi=150, bbox_inches="tight")
@@ -109,6 +116,15 @@ def _new_axes(points: np.ndarray, *, shown: bool) -> Any:
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     return figure.add_subplot()
+
+
+def colour_range(values: np.ndarray) -> tuple[float, float]:
+    """Values at the ends of the colours: all, but for a few far outside, which would leave one colour for the rest."""
+    low, high = float(values.min()), float(values.max())
+    inner, outer = np.quantile(values, _MOST_LINKS)
+    if high - low > _FAR * (outer - inner) and outer > inner:
+        return float(inner), float(outer)
+    return low, high
 
 
 def _shapes(network: Network, points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

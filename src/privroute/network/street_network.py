@@ -13,6 +13,7 @@ import numpy as np
 
 from privroute.errors import NetworkError
 from privroute.network.attributes import Attributes
+from privroute.network.checks import show
 from privroute.network.components import largest_component
 from privroute.network.latency import choose_latency
 from privroute.network.network import Network
@@ -23,7 +24,7 @@ from privroute.network.streets import TURN, Streets
 from privroute.network.turns import Restriction, expand_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -136,7 +137,7 @@ def _links(
     along = line_km(points, start)
     given = np.array([np.nan if segment.length_km is None else segment.length_km for segment in segments])
     length_km = np.maximum(np.where(np.isnan(given), along, given), _SHORTEST_KM)
-    rows = [_Tags(segment.tags, classes, notes) for segment in segments]
+    rows = [_Tags(segment.tags, segment.way_id, classes, notes) for segment in segments]
     speed = np.array([row.speed_kph for row in rows])
     count = np.array([row.lanes for row in rows])
     per_lane = np.array([row.defaults.capacity_per_hour_lane for row in rows])
@@ -154,24 +155,33 @@ def _links(
 class _Tags:
     """The tags of a segment as numbers and texts."""
 
-    def __init__(self, tags: Mapping[str, Any], classes: Mapping[str, RoadClass], notes: ReadNotes) -> None:
+    def __init__(self, tags: Mapping[str, Any], way: int, classes: Mapping[str, RoadClass], notes: ReadNotes) -> None:
         edge = Attributes("street", "", tags)
         kinds = [name for name in _texts(tags.get("highway")) if name in classes]
         self.road_class = min(kinds, key=lambda name: classes[name].capacity_per_hour_lane, default="")
         self.defaults = classes[self.road_class or OTHER]
         plain = {self.road_class: self.defaults, OTHER: self.defaults}
-        self.speed_kph = _or_default(lambda: speed_kph(edge, plain), self.defaults.speed_kph, notes)
-        found = _or_default(lambda: lanes(edge), None, notes)
+        try:
+            self.speed_kph = speed_kph(edge, plain)
+        except NetworkError as problem:
+            _note_odd_tag(problem, tags, way, notes)
+            self.speed_kph = self.defaults.speed_kph
+        try:
+            found = lanes(edge)
+        except NetworkError as problem:
+            _note_odd_tag(problem, tags, way, notes)
+            found = None
         self.lanes = self.defaults.lanes if found is None else found
         self.name = _name(tags)
 
 
-def _or_default(read: Callable[[], Any], default: Any, notes: ReadNotes) -> Any:
-    try:
-        return read()
-    except NetworkError:
-        notes.add("odd_tags")
-        return default
+def _note_odd_tag(problem: NetworkError, tags: Mapping[str, Any], way: int, notes: ReadNotes) -> None:
+    """Count a tag that cannot be read once for its way, which may have many links in both directions."""
+    name = next((name for name in tags if f": {name} is " in str(problem)), "")
+    if way:
+        notes.add_once("odd_tags", f"{name}={show(tags.get(name))} of way {way}")
+    else:
+        notes.add("odd_tags", example=f"{name}={show(tags.get(name))}")
 
 
 def _texts(value: object) -> list[str]:

@@ -72,7 +72,7 @@ def with_zones(
     if not found.rings:
         raise FormatError(place, "has no polygons")
     try:
-        labels = _labels(found, zone_id)
+        labels = _labels(found, zone_id, counted)
         return connect_areas(network, labels, _areas(found), counted, connectors=most)
     except NetworkError as problem:
         raise FormatError(place, f"{problem}") from None
@@ -132,13 +132,15 @@ def _listed(network: Network, place: Path, zone_id: str | None, most: int, notes
         raise FormatError(place, f"{problem}") from None
 
 
-def _labels(found: _Polygons, zone_id: str | None) -> list[Label]:
+def _labels(found: _Polygons, zone_id: str | None, notes: ReadNotes) -> list[Label]:
     names = {name.lower(): name for name in found.columns}
     if zone_id is not None and zone_id.lower() not in names:
         listed = ", ".join(sorted(found.columns))[:200] or "none"
         raise NetworkError(f"has no column {zone_id!r} for {arg('zone_id')}; its columns are: {listed}")
     column = zone_id.lower() if zone_id is not None else next((name for name in _ID_NAMES if name in names), None)
     if column is None:
+        listed = ", ".join(sorted(found.columns)) or "none"
+        notes.add("numbered_zones", len(found.rings), f"its properties: {listed}")
         return list(range(1, len(found.rings) + 1))
     labels: dict[Label, int] = {}
     for position, value in enumerate(found.columns[names[column]]):

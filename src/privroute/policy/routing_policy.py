@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privroute.errors import DemandError, PolicyError
+from privroute.errors import DemandError, NetworkError, PolicyError
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
 from privroute.policy.bushes import Bushes
@@ -31,6 +31,7 @@ __all__ = ["MOST_ROUTES", "RoutingPolicy"]
 MOST_ROUTES = 1000
 """Routes of one pair that are listed where no other limit is given."""
 
+_EXAMPLES = 5
 _MOST_RANKED = 50_000  # routes of one pair that are listed to find the positions of draws
 _LARGEST_LEAST_SHARE = 0.01  # a node with more than a hundred links into it has at least one with this share or more
 _MOST_LINKS = 2**29  # of all paths together, where a policy is written out: 2 GB
@@ -304,13 +305,22 @@ class RoutingPolicy(PolicyFrames):
         return np.ascontiguousarray(wanted, dtype=np.int64)
 
     def _pair(self, origin: Label, destination: Label) -> int:
-        start, end = self.network.node(origin), self.network.node(destination)
+        start, end = (_end(self.network, label) for label in (origin, destination))
         here = np.flatnonzero((self.pairs.origin == start) & (self.pairs.destination == end))
         if not here.size:
             raise PolicyError(
                 f"the policy has no pair from {origin} to {destination}; its pairs join the network's zones"
             )
         return int(here[0])
+
+
+def _end(network: Network, label: Label) -> int:
+    """The node of an end of a trip; an error lists zones, few among the nodes of a street network."""
+    (node,) = network.node_indices([label]).tolist()
+    if node < 0:
+        shown = ", ".join(repr(known) for known in network.zone_names[:_EXAMPLES])
+        raise NetworkError(f"no zone is labelled {label!r}; the {network.zones.size:,} zones begin with {shown}")
+    return int(node)
 
 
 def _check_frame(network: object, pairs: object) -> None:

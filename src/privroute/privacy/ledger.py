@@ -15,7 +15,7 @@ from privroute.privacy.budget import Approval, Spending, affordable_epsilon
 from privroute.privacy.ledger_file import chained, is_there, make_file, transaction
 from privroute.privacy.scope import DAY_S, Profile, Scope, moment
 from privroute.study.calendar import SECOND_US
-from privroute.study.guarantee import Guarantee
+from privroute.study.guarantee import Guarantee, short
 
 if TYPE_CHECKING:
     import sqlite3
@@ -413,11 +413,11 @@ def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guaran
     fits = affordable_epsilon(spending.left(scope), guarantee.delta)
     busiest = spending.busiest(scope)
     return (
-        f"the budget of {dataset!r} is epsilon {approval.epsilon:g} at delta {approval.delta:g} for one "
+        f"the budget of {dataset!r} is epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one "
         f"{approval.unit}; {spent:.4g} is spent"
         + (f" on {moment(busiest)}, which this release would use again" if busiest is not None and within else "")
         + f", and with this release it would be {together:.4g}. Nothing was charged or released; "
-        + (f"epsilon {fits:g} at delta {guarantee.delta:g} would fit" if fits else "nothing more fits")
+        + (f"epsilon {fits:g} at delta {short(guarantee.delta)} would fit" if fits else "nothing more fits")
         + (", or other days" if approval.by_scope and within else "")
     )
 

@@ -19,7 +19,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import GuaranteeError
-from privroute.study.guarantee import delta_caveat
+from privroute.study.guarantee import delta_caveat, short
+from privroute.study.layer_noise import LayerNoise
 
 if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
@@ -129,7 +130,7 @@ def explain(certificate: Certificate) -> Explanation:
         )
     return Explanation(
         verdict=(
-            f"Private: epsilon {certificate.epsilon:g}, delta {certificate.delta:g} for one {certificate.unit}, "
+            f"Private: epsilon {certificate.epsilon:g}, delta {short(certificate.delta)} for one {certificate.unit}, "
             f"{words.meaning}."
         ),
         protected=(
@@ -157,9 +158,9 @@ def _as_stated(certificate: Certificate) -> tuple[str, ...]:
     words = _WORDS[certificate.unit]
     likely = math.exp(epsilon) if epsilon < _LARGEST_EXPONENT else math.inf
     sentence = (
-        f"Epsilon {epsilon:g} and delta {delta:g} for one {certificate.unit} hold as stated: with {words.that} in the "
-        f"data nothing is more than {_factor(likely)} times as likely as without, plus {delta:g}. With such a delta "
-        "this gives almost no protection to single persons."
+        f"Epsilon {epsilon:g} and delta {short(delta)} for one {certificate.unit} hold as stated: with {words.that} in "
+        f"the data nothing is more than {_factor(likely)} times as likely as without, plus {short(delta)}. With such a "
+        "delta this gives almost no protection to single persons."
     )
     return (sentence,)
 
@@ -171,7 +172,7 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
         (
             f"Whatever anybody concludes from this release about {words.one}, they would be almost as likely to "
             f"conclude if {words.that} had been left out: at most {_factor(likely)} times as likely, plus a "
-            f"probability of {delta:g}."
+            f"probability of {short(delta)}."
         )
     ]
     if certificate.rho is not None:
@@ -179,12 +180,12 @@ def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[s
         elsewhere = odds_factor(_replacement(certificate) * certificate.rho, delta)
         sentences.append(
             f"In odds: regardless of prior knowledge, this release changes anybody's odds that {words.whether} in the "
-            f"data by at most a factor of {_factor(factor)}, except with probability {delta:g}. "
+            f"data by at most a factor of {_factor(factor)}, except with probability {short(delta)}. "
             f"{_example(factor)}"
         )
         sentences.append(
             f"For somebody who knows that {words.knows}, the factor is at most "
-            f"{_factor(elsewhere)}, except with probability {delta:g}."
+            f"{_factor(elsewhere)}, except with probability {short(delta)}."
         )
     return tuple(sentences)
 
@@ -242,7 +243,7 @@ def budget_in_words(certificate: Certificate) -> str:
         return "the budget of this data set is not tracked"
     return (
         f"entry {budget['entry']:,} of the ledger of {budget['dataset']}; all releases up to this one cost epsilon "
-        f"{budget['spent_epsilon']:.4g} of {budget['approved_epsilon']:g} at delta {budget['approved_delta']:g}"
+        f"{budget['spent_epsilon']:.4g} of {budget['approved_epsilon']:g} at delta {short(budget['approved_delta'])}"
         + ("" if delta_caveat(budget["approved_delta"]) is None else ", which is too large to protect single persons")
     )
 
@@ -326,13 +327,19 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             "none": "none",
         }[certificate.noise]
         one = _WORDS[certificate.unit].one
-        noisy = (
-            f"{certificate.noise_scale:.4g} on the share of each pair on each link; {one} changes all shares together "
-            f"by at most {certificate.sensitivity:.4g}"
-            if noise_is_on_flows(certificate.mechanism)
-            else f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
-            f"{certificate.sensitivity:g}"
-        )
+        if noise_is_on_flows(certificate.mechanism):
+            noisy = (
+                f"{certificate.noise_scale:.4g} on the share of each pair on each link; {one} changes all shares "
+                f"together by at most {certificate.sensitivity:.4g}"
+            )
+        elif certificate.mechanism == "layered":
+            bounds = (certificate.max_requests, certificate.max_per_pair)
+            noisy = LayerNoise.of(certificate.options, certificate.noise_scale, *bounds).words
+        else:
+            noisy = (
+                f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
+                f"{certificate.sensitivity:g}"
+            )
         sentences.append(
             f"Noise: {source}; standard deviation {noisy}"
             + (f" (rho {certificate.rho:.3g}{_apart(certificate)})." if certificate.rho is not None else ".")

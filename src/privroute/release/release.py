@@ -14,6 +14,7 @@ from privroute.release.files import write_release
 from privroute.release.frames import ReleaseFrames
 from privroute.release.part import Part
 from privroute.release.reading import read_release
+from privroute.study.guarantee import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -177,7 +178,7 @@ class Release(ReleaseFrames):
     def __repr__(self) -> str:
         promise = "" if self.certificate.private else "NOT PRIVATE"
         if self.certificate.guaranteed:
-            stated = f"epsilon {self.certificate.epsilon:g}, delta {self.certificate.delta:g}"
+            stated = f"epsilon {self.certificate.epsilon:g}, delta {short(self.certificate.delta or 0.0)}"
             promise = f"{promise}: {stated}" if promise else stated
         which = f", {self.slot}, one of {len(self.parts):,} periods" if self.parts else ""
         return f"Release({self.certificate.mechanism}, {promise}, {self.policy.summary()}{which})"

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Signal"]
 
+_PLAIN = 1000.0  # from here on Python would write 4.77e+04
 _ALL = 3.0  # deviations that a sum of noise alone rarely exceeds
+
+
+def _figure(value: float) -> str:
+    """Three digits, without a power of ten."""
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= _PLAIN else f"{value:.3g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,10 @@ class Signal:
     @property
     def words(self) -> str:
         """In a sentence."""
-        sizes = f"a typical pair has about {self.trips_per_pair:,.3g} trips where the noise is {self.noise:,.3g}"
+        sizes = (
+            f"a typical pair (root mean square) has about {_figure(self.trips_per_pair)} trips where the noise is "
+            f"{_figure(self.noise)}"
+        )
         if self.drowned == "all":
             return f"THE NOISE DROWNS THE COUNTS: not even the total of all pairs can be told from noise ({sizes})."
         if self.drowned == "pairs":

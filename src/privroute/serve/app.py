@@ -222,7 +222,7 @@ def _add_osrm(app: FastAPI, service: Service) -> None:
         """The same in the form of OSRM: two places as longitude,latitude;longitude,latitude."""
         places = request.path_params["coordinates"].split(";")
         if len(places) != len(("origin", "destination")):
-            raise PolicyError("the coordinates are not two places like 13.38,52.51;13.42,52.53")
+            raise InputError("the coordinates are not two places like 13.38,52.51;13.42,52.53")
         query = request.query_params
         return _fresh(service.at(query.get("departure")).drive(drive_question(places[0], places[1], query)))
 

@@ -20,6 +20,7 @@ __all__ = ["MOST_PAIRS", "PairIndex", "whole"]
 MOST_PAIRS = 100_000
 _LABEL_TYPES = {int, str}
 _LONGEST_SHOWN = 40
+_EXAMPLES = 5
 
 
 class PairIndex:
@@ -32,6 +33,7 @@ class PairIndex:
         zones = zip(policy.network.zones.tolist(), policy.network.zone_names, strict=True)
         for zone, name in zones:  # whose labels come first where a node has the same
             self._node[name] = self._node[str(name)] = zone
+        self._zones = policy.network.zone_names
         self._nodes = len(labels)
         keys = policy.pairs.origin.astype(np.int64) * self._nodes + policy.pairs.destination
         # most releases have their pairs in order, and need no list of positions
@@ -90,7 +92,11 @@ class PairIndex:
     def _unknown(self, origin: Label, destination: Label) -> PolicyError:
         for label in (origin, destination):
             if label not in self._node:
-                return PolicyError(f"no node is labelled {_shown(label)}")
+                zones = ", ".join(str(name)[:_LONGEST_SHOWN] for name in self._zones[:_EXAMPLES])
+                return PolicyError(
+                    f"no zone is labelled {_shown(label)}; the {len(self._zones):,} zones begin with {zones}. "
+                    "/v1/network lists them, and /v1/route takes longitude,latitude"
+                )
         if self._node[origin] == self._node[destination]:
             return PolicyError("origin and destination are the same node; a route needs two different ones")
         return PolicyError(f"the release has no routes from {_shown(origin)} to {_shown(destination)}")

@@ -48,10 +48,11 @@ class Route(BaseModel):
 
     probability: float = Field(description="Probability of this route in the policy.", ge=0, le=1)
     duration: float | None = Field(
-        description="Seconds, at the released demand if there is one, otherwise on empty roads."
+        description="Seconds, at the released demand if there is one, otherwise on empty roads. From the centre of the "
+        "zone to that of the other, with the connectors that join zones with streets."
     )
     duration_free_flow: float | None = Field(description="Seconds on empty roads.")
-    distance: float | None = Field(description="Metres; null if the network has no lengths.")
+    distance: float | None = Field(description="Metres, connectors included; null if the network has no lengths.")
     weight: float | None = Field(description="What the policy minimizes; see `weight_name`.")
     nodes: list[Label] = Field(
         description="Nodes from origin to destination; integers that JSON readers would round are strings."
@@ -130,9 +131,12 @@ class DriveRoute(BaseModel):
     """A route that a vehicle drives."""
 
     probability: float | None = Field(description="Of the policy's route; null within one zone, where it has none.")
-    duration: float | None = Field(description="Seconds, access and egress included.")
+    duration: float | None = Field(
+        description="Seconds on streets, access and egress included. Connectors of zones are left out, so `/v1/routes` "
+        "gives more for the same route between zones."
+    )
     duration_free_flow: float | None
-    distance: float | None = Field(description="Metres.")
+    distance: float | None = Field(description="Metres on streets, without connectors of zones.")
     weight: float | None
     weight_name: str
     geometry: dict[str, Any] | str | None = Field(description="A GeoJSON LineString, or an encoded polyline.")

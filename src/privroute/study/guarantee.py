@@ -11,7 +11,7 @@ from privroute.errors import GuaranteeError, arg, named
 if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
 
-__all__ = ["LARGEST_PRIVATE_DELTA", "UNITS", "Guarantee", "Unit", "check_unit", "delta_caveat"]
+__all__ = ["LARGEST_PRIVATE_DELTA", "UNITS", "Guarantee", "Unit", "check_unit", "delta_caveat", "short"]
 
 Unit = Literal["request", "user", "user-day"]
 
@@ -56,13 +56,18 @@ class Guarantee:
             raise GuaranteeError(f"{named('unit')} is {self.unit!r}; known: {', '.join(UNITS)}")
 
 
+def short(value: float) -> str:
+    """The number as people write it: 0.1, 1e-6, where Python writes 1e-06."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
 def delta_caveat(delta: float) -> str | None:
     """Why a guarantee with this delta is not called private, as the rest of a sentence; None where it may be."""
     if delta <= LARGEST_PRIVATE_DELTA:
         return None
     return (
-        f"delta {delta:g} is above {LARGEST_PRIVATE_DELTA:g}, too large to protect single persons: the guarantee "
-        f"holds as stated, but it allows somebody's trips to be revealed with probability {delta:g}"
+        f"delta {short(delta)} is above {LARGEST_PRIVATE_DELTA:g}, too large to protect single persons: the guarantee "
+        f"holds as stated, but it allows somebody's trips to be revealed with probability {short(delta)}"
     )
 
 

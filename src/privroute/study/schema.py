@@ -23,7 +23,7 @@ from privroute.network.network import LatencyKind
 from privroute.network.pairs import OnUnreachable
 from privroute.network.tntp import TimeUnit
 from privroute.study.guarantee import UNITS
-from privroute.study.mechanisms import MECHANISMS
+from privroute.study.mechanisms import MANY_PAIRS, MECHANISMS
 from privroute.study.trip_format import EpochUnit
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class Key:
     def about(self) -> str:
         """What study files and the documentation say of it: help, whether it is required, allowed values, default."""
         allowed = f"Allowed: {', '.join(self.kind.choices)}." if self.kind.choices else ""
-        default = "" if self.default is None else f"Default: {self.default}."
+        default = "" if self.default is None or "Default:" in self.help else f"Default: {self.default}."
         return " ".join(part for part in (self.help, self.required, allowed, default) if part)
 
     def read(self, value: object) -> Any:
@@ -492,9 +492,9 @@ KEYS: dict[str, Key] = {
             "mechanism",
             "name",
             _choice(*MECHANISMS),
-            "Add noise to the sum over the days (counts), to sums by zone and link (layered, default for many pairs), "
-            "to every day (daily), to the best routes (minimiser), to the paper's gradient descent (sgd), or nowhere "
-            "(none, NOT PRIVATE).",
+            "Add noise to the sum over the days (counts), to sums by zone and link (layered), to every day (daily), to "
+            "the best routes (minimiser), to the paper's gradient descent (sgd), or nowhere (none, NOT PRIVATE). "
+            f"Default: layered from {MANY_PAIRS:,} pairs on, otherwise counts.",
             ("mechanism",),
             flag="--mechanism",
             default="counts",

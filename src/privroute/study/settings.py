@@ -53,10 +53,10 @@ _TOML_ADVICE = {  # by what the parser says
 }
 _ZONE_FIELDS = {"source": "zones", "id": "zone_id"}  # of Source, by key
 _NEEDED = {  # by mechanism: what it cannot do without, and why
-    "alpha": "the weight of its regulariser: more of it means less noise and routes that are spread more. Try values "
-    "on public data with privroute plan, and fix one before reading trips",
-    "public_demand": "how far one trip can move the result depends on how much traffic a day may have, and that bound "
-    "must be public",
+    "alpha": "It is the weight of the regulariser: a larger one means less noise, and routes that are spread more. Try "
+    "values on public data with privroute plan, and fix one before reading trips",
+    "public_demand": "It bounds the traffic of a day, on which the influence of one trip depends, and this bound must "
+    "be public",
 }
 
 
@@ -201,7 +201,7 @@ class Settings:
                 optional = name != "sgd" or prior or self.values.get("mechanism.beta") is not None
                 if option == "public_demand" and optional:
                     continue
-                raise GuaranteeError(f"{arg('mechanism', name)} needs {arg(option)}, {why}")
+                raise GuaranteeError(f"{arg('mechanism', name)} needs {arg(option)}. {why}")
 
     def chosen_mechanism(self, public_demand: Demand | None = None) -> Mechanism | None:
         """The mechanism if it, or an option of one, is named; None leaves the choice to a public rule."""

@@ -127,9 +127,9 @@
         vehicles_per_h: table.rate_per_h ? pairs.reduce((sum, row) => sum + row.vehicles_per_h, 0) : null };
     }
     async sample(_, __, routes) {
-      let left = Math.random() * routes.reduce((sum, route) => sum + route.probability, 0);
+      let left = Math.random();
       const at = routes.findIndex((route) => (left -= route.probability) < 0);
-      return at < 0 ? routes.length - 1 : at;
+      return at < 0 && privroute.shares(routes).rest === null ? routes.length - 1 : at;
     }
   }
 
@@ -244,8 +244,9 @@
         map.show(drawn, ends);
         if (drawn.some((route) => route.links.length)) map.reveal(drawn.flatMap((route) => route.links), closer);
         privroute.showRoutes(sheet, drawing, { ...shown, origin: shownAs(origin), destination: shownAs(destination) }, { press, look, sample });
+        const { shares, rest } = privroute.shares(routes);
         say(`${words.several(routes.length, "route")} from ${shownAs(origin)} to ${shownAs(destination)}: ${routes.map((route, i) =>
-          `${privroute.percentages(routes.map((each) => each.probability))[i]} %, ${words.minutes(route.duration)}`).join("; ")}.`);
+          `${shares[i]} %, ${words.minutes(route.duration)}`).join("; ")}${rest === null ? "" : `; others ${rest} %`}.`);
       } catch (problem) {
         if (chosen.origin !== origin || chosen.destination !== destination) return;
         privroute.showProblem(sheet, "No routes", problem.message);

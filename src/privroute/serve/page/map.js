@@ -2,6 +2,7 @@
 // The network on two canvases: the links below, routes and ends above.
 window.privroute = window.privroute || {};
 
+privroute.LANES = 6; // routes that are drawn side by side, each in its own colour; the others are thin
 privroute.BREAKS_OF_CAPACITY = [0.25, 0.5, 0.75, 1, 1.5, 2];
 
 privroute.NetworkMap = class extends privroute.MapView {
@@ -33,6 +34,7 @@ privroute.NetworkMap = class extends privroute.MapView {
       this.basemap = new privroute.Basemap(drawing.basemap, new privroute.Projection(drawing.projection), () => this._draw());
     this._resize();
     this.fit();
+    this._drawNow();
   }
 
   // Colours of another period of the day.
@@ -46,11 +48,12 @@ privroute.NetworkMap = class extends privroute.MapView {
   _prepare() {
     const { tail, head } = this.links;
     const { x, y } = this.nodes;
-    const known = new Set(tail.map((from, i) => from * x.length + head[i]));
+    const ends = tail.map((_, i) => this.shapes.ends(i)); // by place: a junction with forbidden turns has several nodes
+    const known = new Set(ends.map((each) => each.join(" to ")));
     this.aside = tail.map((from, i) => {
       const dx = x[head[i]] - x[from], dy = y[head[i]] - y[from];
       const length = Math.hypot(dx, dy) || 1;
-      return known.has(head[i] * x.length + from) ? [dy / length, dx / length] : [0, 0]; // to the right, y downwards
+      return known.has(`${ends[i][1]} to ${ends[i][0]}`) ? [dy / length, dx / length] : [0, 0]; // to the right, y downwards
     });
     const lengths = tail
       .map((from, i) => Math.hypot(x[head[i]] - x[from], y[head[i]] - y[from]))
@@ -78,18 +81,23 @@ privroute.NetworkMap = class extends privroute.MapView {
 
   repaint() {
     this._readColours();
-    this._draw();
+    this._drawNow();
   }
 
   // ---- drawing
 
   _draw() {
     if (this.waiting || !this.view) return;
-    this.waiting = requestAnimationFrame(() => {
-      this.waiting = null;
-      this._drawBelow();
-      this._drawAbove();
-    });
+    this.waiting = requestAnimationFrame(() => this._drawNow());
+  }
+
+  // At once: what is shown first, or after the canvases were emptied, must not wait for a frame that may never come.
+  _drawNow() {
+    if (!this.view || !this.colour) return;
+    cancelAnimationFrame(this.waiting);
+    this.waiting = null;
+    this._drawBelow();
+    this._drawAbove();
   }
 
   get stroke() {
@@ -163,15 +171,16 @@ privroute.NetworkMap = class extends privroute.MapView {
     const pen = this.above.getContext("2d");
     pen.clearRect(0, 0, this.width, this.height);
     pen.lineJoin = pen.lineCap = "round";
-    const order = this.routes.map((_, i) => i).filter((i) => i !== this.emphasised);
+    const order = this.routes.map((_, i) => i).filter((i) => i !== this.emphasised).sort((i, j) => this._isWide(i) - this._isWide(j));
     if (this.emphasised !== null) order.push(this.emphasised);
+    this._drawConnectors(pen);
     for (const casing of [true, false]) {
       for (const i of order) {
         const quiet = this.emphasised !== null && this.emphasised !== i;
         const width = this._routeWidth(i);
         this._trace(pen, this._polyline(i).line);
         pen.globalAlpha = quiet && !casing ? 0.3 : 1;
-        pen.lineWidth = casing ? width + 3 : width;
+        pen.lineWidth = casing ? width + (this._isWide(i) ? 3 : 1.5) : width;
         pen.strokeStyle = casing ? this.colour.ground : this.routeColour(i);
         pen.stroke();
       }
@@ -182,7 +191,10 @@ privroute.NetworkMap = class extends privroute.MapView {
     if (this.hover && this.hover.link !== undefined) this._drawLinkMark(pen, this.hover.link);
     this._drawZones(pen);
     this._drawEnds(pen);
-    for (const i of order) this._drawBadge(pen, i);
+    this.badges = [];
+    const wide = order.filter((i) => this._isWide(i));
+    if (this.emphasised !== null) wide.unshift(wide.pop()); // it has the first choice of places
+    for (const i of wide) this._drawBadge(pen, i);
     if (this.vehicle) this._drawVehicle(pen);
   }
 
@@ -199,20 +211,44 @@ privroute.NetworkMap = class extends privroute.MapView {
     pen.setLineDash([]);
   }
 
+  // Links between a zone and the streets are not streets: thin, dashed lines show where the routes of a zone begin.
+  _drawConnectors(pen) {
+    const drawn = new Set();
+    pen.setLineDash([2, 5]);
+    pen.lineWidth = 2;
+    pen.strokeStyle = this.colour.soft;
+    this.routes.forEach((route) => {
+      const { points } = this.shapes.along(route.links);
+      for (const [node, point] of [[this.ends.origin, points[0]], [this.ends.destination, points[points.length - 1]]]) {
+        if (typeof node !== "number" || !point || drawn.has(`${node} ${point}`)) continue;
+        drawn.add(`${node} ${point}`);
+        this._trace(pen, [this.screen(node), this.at(point)]);
+        pen.stroke();
+      }
+    });
+    pen.setLineDash([]);
+  }
+
+  _isWide(i) {
+    return i < privroute.LANES || i === this.emphasised;
+  }
+
   routeColour(i) {
-    return this.colour.routes[i % 6];
+    return i < privroute.LANES ? this.colour.routes[i] : this.colour.soft;
   }
 
   _routeWidth(i) {
-    return 3 + 3.5 * Math.sqrt(this.routes[i].probability);
+    return this._isWide(i) ? 3 + 3.5 * Math.sqrt(this.routes[i].probability) : 1.4;
   }
 
-  // Routes run side by side where they share links, so that none hides another.
+  // The most probable routes run side by side where they share links, so that none hides another; others in the middle.
   _polyline(i) {
-    const total = this.routes.reduce((sum, _, j) => sum + this._routeWidth(j) + 1, 0);
-    let lane = -total / 2;
-    for (let j = 0; j < i; j++) lane += this._routeWidth(j) + 1;
-    lane += this._routeWidth(i) / 2;
+    const lanes = this.routes.slice(0, privroute.LANES).map((_, j) => this._routeWidth(j) + 1);
+    let lane = 0;
+    if (i < lanes.length) {
+      lane = (this._routeWidth(i) - lanes.reduce((sum, width) => sum + width, 0)) / 2;
+      for (let j = 0; j < i; j++) lane += lanes[j];
+    }
     const { points, offsets } = this.shapes.along(this.routes[i].links);
     const places = points.map((point) => this.at(point));
     const normals = places.slice(1).map(([x, y], k) => {
@@ -252,6 +288,13 @@ privroute.NetworkMap = class extends privroute.MapView {
     pen.stroke();
   }
 
+  // Whether the way from or to a place leads upwards there (negative) or downwards, so that its plate does not cover it.
+  _legsLead(x, y) {
+    const legs = this.routes.length ? this.routes[this.emphasised ?? 0].legs || [] : [];
+    const near = legs.flat().map((point) => this.at(point)).filter(([px, py]) => Math.hypot(px - x, py - y) < 80);
+    return near.reduce((sum, [, py]) => sum + py - y, 0);
+  }
+
   // Both ends as labelled plates: the origin outlined, the destination filled.
   _drawEnds(pen) {
     pen.font = `650 13px ${getComputedStyle(document.body).fontFamily}`;
@@ -263,16 +306,26 @@ privroute.NetworkMap = class extends privroute.MapView {
       const [x, y] = place ? this.at(place.at) : this.screen(node);
       const text = String(place ? place.name : this.nodes.label[node]).slice(0, 20);
       const half = Math.max(pen.measureText(text).width / 2 + 8, 13);
+      const top = place ? y + (this._legsLead(x, y) < 0 ? 12 : -36) : y - 12; // beside a place, on a zone
+      if (place) {
+        pen.beginPath();
+        pen.arc(x, y, 6, 0, 7);
+        pen.fillStyle = which === "origin" ? this.colour.paper : this.colour.ink;
+        pen.fill();
+        pen.lineWidth = 2.5;
+        pen.strokeStyle = which === "origin" ? this.colour.ink : this.colour.paper;
+        pen.stroke();
+      }
       const [fill, edge] = which === "origin" ? [this.colour.paper, this.colour.ink] : [this.colour.ink, this.colour.paper];
       pen.beginPath();
-      pen.roundRect(x - half, y - 12, 2 * half, 24, 12);
+      pen.roundRect(x - half, top, 2 * half, 24, 12);
       pen.fillStyle = fill;
       pen.fill();
       pen.lineWidth = which === "origin" ? 2.5 : 1.5;
       pen.strokeStyle = edge;
       pen.stroke();
       pen.fillStyle = edge;
-      pen.fillText(text, x, y + 0.5);
+      pen.fillText(text, x, top + 12.5);
     }
   }
 
@@ -280,7 +333,8 @@ privroute.NetworkMap = class extends privroute.MapView {
   _drawBadge(pen, i) {
     if (this.routes.length < 2) return;
     const links = this.routes[i].links;
-    const alone = links.map((link) => !this.routes.some((other, j) => j !== i && other.links.includes(link)));
+    const others = this.routes.filter((_, j) => j !== i && this._isWide(j));
+    const alone = links.map((link) => !others.some((other) => other.links.includes(link)));
     let best = [0, links.length], length = 0;
     for (let from = 0; from < links.length; from++) {
       let to = from;
@@ -289,9 +343,16 @@ privroute.NetworkMap = class extends privroute.MapView {
       from = Math.max(from, to - 1);
     }
     if (!links.length) return;
-    const middle = best[0] + (best[1] - best[0]) / 2;
-    const at = Math.min(Math.floor(middle), links.length - 1);
-    const [x, y] = this._on(this._polyline(i), at, middle - at);
+    // the first place on it where no other badge is: the middle, then towards its ends, then elsewhere on the route
+    const tries = [[best, 9], [[0, links.length], 19]].flatMap(([[from, to], count]) =>
+      Array.from({ length: count }, (_, k) => from + (to - from) * (0.5 + ((k % 2 ? 1 : -1) * Math.ceil(k / 2)) / (count + 1))));
+    const line = this._polyline(i);
+    const places = tries.map((along) => {
+      const at = Math.min(Math.floor(along), links.length - 1);
+      return this._on(line, at, along - at);
+    });
+    const [x, y] = places.find(([px, py]) => this.badges.every(([bx, by]) => Math.hypot(px - bx, py - by) > 21)) ?? places[0];
+    this.badges.push([x, y]);
     pen.beginPath();
     pen.arc(x, y, 10, 0, 7);
     pen.fillStyle = this.routeColour(i);

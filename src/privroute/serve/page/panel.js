@@ -33,6 +33,15 @@ privroute.percentages = (probabilities) => {
   return parts.map((part, i) => (part === 0 && probabilities[i] > 0 ? "< 0.1" : part === 1000 ? "100" : (part / 10).toFixed(1)));
 };
 
+// Percentages of the listed routes, and of all others together; null where all are listed.
+privroute.shares = (routes) => {
+  const probabilities = routes.map((route) => route.probability);
+  const rest = 1 - probabilities.reduce((sum, each) => sum + each, 0);
+  if (rest < 1e-6) return { shares: privroute.percentages(probabilities), rest: null };
+  const all = privroute.percentages([...probabilities, rest]);
+  return { shares: all.slice(0, -1), rest: all[all.length - 1] };
+};
+
 privroute.showFacts = (drawing) => {
   const { count, several } = privroute.words;
   document.getElementById("facts").textContent = [
@@ -81,12 +90,14 @@ privroute.showProblem = (sheet, title, sentence) => {
 privroute.showRoutes = (sheet, drawing, found, listeners) => {
   const { element, words } = privroute;
   const { origin, destination, routes } = found;
-  const shares = privroute.percentages(routes.map((route) => route.probability));
+  const { shares, rest } = privroute.shares(routes);
   const longest = Math.max(...routes.map((route) => route.duration ?? 0), 1e-9);
   const busy = drawing.coloured_by === "volume_over_capacity";
-  const mean = routes.reduce((sum, route) => sum + route.probability * route.duration, 0);
+  const listed = routes.reduce((sum, route) => sum + route.probability, 0) || 1;
+  const mean = routes.reduce((sum, route) => sum + route.probability * route.duration, 0) / listed;
+  const at = busy ? " at the released demand" : " on empty roads";
   const choices = routes.map((route, i) => {
-    const colour = `route-${i % 6}`;
+    const colour = i < privroute.LANES ? `route-${i}` : "ink-soft";
     const details = [words.kilometres(route.distance), words.several(route.links.length, "link"),
       busy ? `${words.minutes(route.duration_free_flow)} on empty roads` : null].filter(Boolean).join(" · ");
     const via = route.streets && route.streets.length ? privroute.via(["", ...route.streets, ""]) : privroute.via(route.nodes);
@@ -109,9 +120,11 @@ privroute.showRoutes = (sheet, drawing, found, listeners) => {
   });
   sheet.replaceChildren(
     element("h2", { id: "routes-title" }, `${origin} → ${destination}`),
-    element("p", { class: "soft" }, routes.length === 1
-      ? `All trips take the same route, ${words.minutes(mean)}${busy ? " at the released demand" : " on empty roads"}.`
-      : `Trips are spread over ${routes.length} routes, ${words.minutes(mean)} on average${busy ? " at the released demand" : " on empty roads"}.`),
+    element("p", { class: "soft", id: "spread" }, rest !== null
+      ? `The ${words.several(routes.length, "most probable route")}, ${words.minutes(mean)} on average${at}. Other routes have ${rest} % together.`
+      : routes.length === 1
+        ? `All trips take the same route, ${words.minutes(mean)}${at}.`
+        : `Trips are spread over ${routes.length} routes, ${words.minutes(mean)} on average${at}.`),
     element("ul", { class: "choices", "aria-label": "Routes, the most probable first" }, ...choices),
     element("button", { type: "button", class: "action", id: "sample", onclick: listeners.sample }, "Sample a route"),
     element("p", { class: "drawn-count", id: "drawn-count" }),
@@ -150,10 +163,16 @@ privroute.showLinks = (sheet, drawing, select) => {
   const value = (i) => links.value[i] ?? Infinity;
   const hidden = new Set(drawing.streets ? drawing.streets.hidden : []);
   const order = links.value.map((_, i) => i).filter((i) => !hidden.has(i)).sort((a, b) => value(b) - value(a)).slice(0, 20);
+  const shapes = new privroute.Shapes(drawing);
+  const ends = shapes.crossings();
+  const linkName = (i) => {
+    const way = [links.tail[i], links.head[i]].map((node, end) => ends(i, end) || `node ${nodes.label[node]}`).join(" → ");
+    const name = shapes.name(i);
+    return name ? [name, element("span", { class: "between" }, way)] : [`${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`];
+  };
   const rows = order.map((i) => element("tr", {},
     element("td", {}, element("span", { class: "swatch", colour: `class-${privroute.classOf(links.value[i], breaks)}` }),
-      element("button", { type: "button", class: "text-button", "data-link": i, onclick: () => select(i) },
-        (drawing.streets && drawing.streets.names[drawing.streets.name[i]]) || `${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`)),
+      element("button", { type: "button", class: "text-button", "data-link": i, onclick: () => select(i) }, ...linkName(i))),
     ...(busy
       ? [element("td", {}, words.count(links.volume_per_h[i])), element("td", {}, words.count(links.capacity_per_h[i])),
         element("td", {}, links.value[i] === null ? "–" : links.value[i].toFixed(2))]

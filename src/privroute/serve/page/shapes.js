@@ -35,6 +35,22 @@ privroute.Shapes = class {
     return found;
   }
 
+  // Where a link begins and ends; nodes of one junction may be several and lie at the same place.
+  ends(link) {
+    const points = this.of(link);
+    return [points[0], points[points.length - 1]].map((point) => point.join(" "));
+  }
+
+  // A function of a link and an end (0 or 1): the name of another street there, or "".
+  crossings() {
+    const found = new Map();
+    this.links.tail.forEach((_, link) => {
+      if (this.hidden.has(link) || !this.name(link)) return;
+      for (const place of this.ends(link)) found.set(place, (found.get(place) ?? new Set()).add(this.name(link)));
+    });
+    return (link, end) => [...(found.get(this.ends(link)[end]) ?? [])].find((name) => name !== this.name(link)) ?? "";
+  }
+
   // Points along links that follow each other, and where in them each link begins.
   along(links) {
     const points = [], offsets = [0];

@@ -11,8 +11,9 @@ privroute.MapView = class {
   _resize() {
     const ratio = window.devicePixelRatio || 1;
     const { clientWidth: width, clientHeight: height } = this.place;
-    if (!width || !height) return;
+    if (!width || !height || (width === this.width && height === this.height && ratio === this.ratio)) return;
     const before = this.width;
+    this.ratio = ratio;
     this.width = width;
     this.height = height;
     for (const canvas of [this.below, this.above]) {
@@ -21,7 +22,7 @@ privroute.MapView = class {
       canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
     }
     if (before && !this.touched) this.fit();
-    else this._draw();
+    this._drawNow(); // the canvases are empty now
   }
 
   fit(links = null) {
