@@ -14,7 +14,7 @@ _WORDS = {
     "without_nodes": "ways left out because nodes of them are not in the file",
     "odd_tags": "tags that cannot be read; the table of road classes was used instead",
     "turn_restrictions": "turn restrictions applied",
-    "other_restrictions": "turn restrictions that cannot be applied (through a way, for other vehicles, or cut off)",
+    "other_restrictions": "turn restrictions not applied (through a way, for other vehicles, at times, or cut off)",
     "far_zones": "zones left out because no street is near",
     "outside_zones": "zones without a street inside, connected to the nearest street",
 }
