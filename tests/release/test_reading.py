@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
 import shutil
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.release.folders import Change, changed, column, signed
 
 import privroute as pr
 from privroute.errors import LargeDeltaWarning, PolicyError, ReleaseError
@@ -28,7 +26,6 @@ from privroute.release.certificate import epsilon_of_rho
 SCENARIO = pr.sioux_falls()
 HISTORY = pr.simulate_days(SCENARIO.demand, days=3, seed=1)
 RELEASE = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(1.0, 1e-6))
-Change = Callable[[pa.Table], pa.Table]
 
 
 @pytest.fixture(scope="module")
@@ -36,25 +33,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("saved") / "out"
     RELEASE.save(place)
     return place
-
-
-def changed(saved: Path, place: Path, name: str, change: Change) -> Path:
-    """A copy whose table is another one, with the checksum of it."""
-    shutil.copytree(saved, place)
-    path = place / f"{name}.parquet"
-    pq.write_table(change(pq.read_table(path)), path)
-    return signed(place, path)
-
-
-def signed(place: Path, path: Path) -> Path:
-    manifest = json.loads((place / "release.json").read_text())
-    manifest["sha256"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    (place / "release.json").write_text(json.dumps(manifest))
-    return place
-
-
-def column(name: str, make: Callable[[pa.ChunkedArray], object]) -> Change:
-    return lambda table: table.set_column(table.column_names.index(name), name, make(table[name]))
 
 
 def first_null(values: pa.ChunkedArray) -> pa.Array:

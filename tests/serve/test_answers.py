@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import privroute as pr
 from privroute import _core
+from privroute.policy.bushes import Bushes
+from privroute.policy.routes import RoutesOfPairs
 from privroute.serve.page_content import Picture
 from privroute.serve.service import Service
 
@@ -51,6 +53,37 @@ def test_one_pair_many_pairs_and_paths_give_the_same_text(kind: str, request: py
         listed = [{tuple(route["links"]): route["duration"] for route in each["routes"]} for each in (mine, theirs)]
         assert listed[0] == listed[1]
     assert Picture(found).example_labels() == Picture(paths).example_labels()
+
+
+def test_pairs_in_any_order_and_several_times_give_their_own_texts(
+    release: pr.Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("privroute.serve.answers._ROUTES_AT_ONCE", 100)
+    texts = Service(release).texts
+    pairs = np.random.default_rng(0).integers(0, 30, 200)
+    many = texts.of_pairs(pairs, 20, most_bytes=2**30)
+    assert many is not None
+    assert b"".join(many) == b",".join(texts.of_pair(pair, 20, b"{") for pair in pairs.tolist())
+
+
+@pytest.mark.parametrize("limit", [1, 20, 1000])
+def test_few_routes_stand_in_memory_at_once_and_a_repeated_pair_is_found_once(
+    release: pr.Release, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    asked: list[tuple[np.ndarray, int]] = []
+    best = Bushes.best
+
+    def watched(bushes: Bushes, pairs: np.ndarray, most: int) -> RoutesOfPairs:
+        asked.append((pairs, most))
+        return best(bushes, pairs, most)
+
+    texts = Service(release).texts
+    monkeypatch.setattr(Bushes, "best", watched)
+    assert texts.of_pairs(np.repeat(np.arange(500), 200), limit, most_bytes=2**20) is None
+    assert asked
+    for pairs, most in asked:
+        assert np.unique(pairs).size == pairs.size
+        assert pairs.size * most <= 200_000
 
 
 def test_a_limit_says_what_it_leaves_out(release: pr.Release) -> None:

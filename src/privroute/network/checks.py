@@ -34,6 +34,7 @@ __all__ = [
     "index_array",
     "number_array",
     "one_of",
+    "part_starts",
     "plain_array",
     "real_array",
     "real_number",
@@ -114,6 +115,19 @@ def index_array(values: object, name: str, below: int, error: type[InputError]) 
     if bad.size:
         raise error(f"{name}: {_places(bad)} outside 0 to {below - 1:,}; indices are 0-based")
     return freeze(array.astype(np.int32))
+
+
+def part_starts(values: object, name: str, end: int, error: type[InputError], *, least: int = 0) -> NDArray[np.int64]:
+    """Read-only (parts + 1,) int64: part i of `end` things is values[i] to values[i + 1]; each has `least` or more."""
+    array = plain_array(values, name, error)
+    if array.size < 1 or array.dtype.kind not in "iu":
+        raise error(f"{name} must be whole numbers, one for each part and the end")
+    starts = array.astype(np.int64)
+    # within the bounds first: differences and sums of larger numbers wrap around
+    inside = bool(starts.min() >= 0 and starts.max() <= end)
+    if not inside or starts[0] != 0 or starts[-1] != end or np.any(starts[1:] < starts[:-1] + least):
+        raise error(f"{name} must rise from 0 to {end:,}, by at least {least} for each part")
+    return freeze(starts)
 
 
 def number_array(

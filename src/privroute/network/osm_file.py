@@ -41,6 +41,7 @@ _ROUND = {"roundabout", "circular"}
 _SERVICE = "service"
 _SPLIT = {"lanes": ("lanes:forward", "lanes:backward"), "maxspeed": ("maxspeed:forward", "maxspeed:backward")}
 _CARS = {"motorcar", "motor_vehicle", "motorised", "vehicle"}
+_TIMES = {"day_on", "day_off", "hour_on", "hour_off"}  # of restrictions that hold at some times only
 
 
 class _Way(NamedTuple):
@@ -111,7 +112,7 @@ def _ways(place: Path, classes: set[str], notes: ReadNotes, *, service: bool) ->
                 each = _restriction(tags, [(member.role, member.type, member.ref) for member in found.members])
                 if each is not None:
                     restrictions.append(each)
-                elif not tags.get("restriction", "").endswith("u_turn"):
+                else:
                     notes.add("other_restrictions")
     except (RuntimeError, ValueError, KeyError, OSError, osmium.InvalidLocationError) as problem:
         raise _damaged(place, problem) from None
@@ -131,14 +132,18 @@ def _is_closed(tags: Mapping[str, str]) -> bool:
 
 
 def _restriction(tags: Mapping[str, str], members: Sequence[tuple[str, str, int]]) -> Restriction | None:
-    """A restriction from a way through a node to a way; no U-turn: paths never turn back anyway."""
+    """A restriction for cars at all times, from a way through a node to a way."""
     rule = tags.get("restriction", "")
     by_role = {role: [(kind, ref) for each, kind, ref in members if each == role] for role in ("from", "via", "to")}
     proper = [len(by_role[role]) == 1 and by_role[role][0][0] == kind for role, kind in _MEMBERS]
-    spared = _CARS & set(tags.get("except", "").split(";"))
-    if not all(proper) or spared or rule.endswith("u_turn") or not rule.startswith(("no_", "only_")):
+    spared = _CARS & {each.strip() for each in tags.get("except", "").split(";")}
+    # a type such as restriction:hgv is for other vehicles
+    if tags["type"] != "restriction" or not all(proper) or spared or _TIMES & set(tags):
         return None
-    return Restriction(by_role["from"][0][1], by_role["via"][0][1], by_role["to"][0][1], rule.startswith("only_"))
+    if not rule.startswith(("no_", "only_")):
+        return None
+    from_way, via, to_way = (by_role[role][0][1] for role, _ in _MEMBERS)
+    return Restriction(from_way, via, to_way, rule.startswith("only_"), rule == "no_u_turn" and from_way == to_way)
 
 
 _MEMBERS = (("from", "w"), ("via", "n"), ("to", "w"))

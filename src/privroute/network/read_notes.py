@@ -35,8 +35,8 @@ _WORDS = {  # one, several
     ),
     "turn_restrictions": ("turn restriction applied", "turn restrictions applied"),
     "other_restrictions": (
-        "turn restriction that cannot be applied (through a way, for other vehicles, or cut off)",
-        "turn restrictions that cannot be applied (through a way, for other vehicles, or cut off)",
+        "turn restriction not applied (through a way, for other vehicles, at times, or cut off)",
+        "turn restrictions not applied (through a way, for other vehicles, at times, or cut off)",
     ),
     "far_zones": ("zone left out because no street is near", "zones left out because no street is near"),
     "outside_zones": (

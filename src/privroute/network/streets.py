@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privroute.errors import NetworkError
-from privroute.network.checks import RebuiltOnCopy, as_array, freeze, number_array, real_array
+from privroute.network.checks import RebuiltOnCopy, as_array, freeze, number_array, part_starts, real_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +23,7 @@ TURN = "turn"
 """Class of links within a junction where some turns are forbidden: not a street, without length."""
 
 _LONGEST_TEXT = 1000
+_FEWEST_POINTS = 2  # of a line
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -57,15 +58,10 @@ class Streets(RebuiltOnCopy):
         places = real_array(points, "points", NetworkError)
         if places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all():  # noqa: PLR2004 - x and y
             raise NetworkError("streets: points must be finite numbers of shape (points, 2)")
-        starts = as_array(start, "start", NetworkError)
-        if starts.ndim != 1 or starts.dtype.kind not in "iu" or starts.size < 1:
-            raise NetworkError("streets: start must be whole numbers, one for each link and the end")
-        starts = starts.astype(np.int64)
-        if starts[0] != 0 or starts[-1] != len(places) or (np.diff(starts) < 2).any():  # noqa: PLR2004 - a line
-            raise NetworkError("streets: every link needs at least two points, and start counts all of them")
+        starts = part_starts(start, "streets: start", len(places), NetworkError, least=_FEWEST_POINTS)
         links = starts.size - 1
         put = object.__setattr__
-        put(self, "start", freeze(starts))
+        put(self, "start", starts)
         put(self, "points", freeze(places))
         put(self, "name", _texts(name, links, "name"))
         put(self, "road_class", _texts(road_class, links, "road_class"))

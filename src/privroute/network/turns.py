@@ -26,12 +26,16 @@ _MOST_TURNS = 400  # of one junction
 
 
 class Restriction(NamedTuple):
-    """A turn restriction at a node: from one way, `only` to another one or not to it."""
+    """A turn restriction at a node: from one way, `only` to another one or not to it.
+
+    back : forbids only to turn round on the way
+    """
 
     from_way: int
     via: Label
     to_way: int
     only: bool
+    back: bool = False
 
 
 class Expanded(NamedTuple):
@@ -74,7 +78,7 @@ def expand_turns(  # noqa: C901 - one pass over the junctions
     gone: set[int] = set()
     for node, listed in by_node.items():
         ins, outs = entering[node], leaving[node]
-        allowed = _allowed(ins, outs, listed, way, tails, heads)
+        allowed = _allowed(ins, outs, listed, way, tail, head)
         useful = [each for each in listed if _matches(each, ins, outs, way)]
         notes.add("other_restrictions", len(listed) - len(useful))
         open_ends = {link for link, _ in allowed} >= set(ins) and {link for _, link in allowed} >= set(outs)
@@ -110,17 +114,25 @@ def _matches(each: Restriction, ins: list[int], outs: list[int], way: Sequence[i
 
 
 def _allowed(
-    ins: list[int], outs: list[int], listed: list[Restriction], way: Sequence[int], tails: list[int], heads: list[int]
+    ins: list[int],
+    outs: list[int],
+    listed: list[Restriction],
+    way: Sequence[int],
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
 ) -> list[tuple[int, int]]:
-    """Turns that are left, without those that go back where they came from, unless there is no other."""
+    """Turns that are left, without those that go back where they came from, unless there is no other.
+
+    tail, head : nodes as they were before any junction was taken apart, so that a way back is known as such
+    """
     found = []
     for first in ins:
         mine = [each for each in listed if each.from_way == way[first]]
         only = {each.to_way for each in mine if each.only and any(way[link] == each.to_way for link in outs)}
-        never = {each.to_way for each in mine if not each.only}
+        never = {each.to_way for each in mine if not each.only and not each.back}
         open_turns = [
             link for link in outs if (way[link] in only if only else way[link] not in never or len(outs) == 1)
         ]
-        onwards = [link for link in open_turns if heads[link] != tails[first]]
-        found += [(first, link) for link in onwards or open_turns]
+        onwards = [link for link in open_turns if head[link] != tail[first]]
+        found += [(first, link) for link in onwards or ([] if any(each.back for each in mine) else open_turns)]
     return found

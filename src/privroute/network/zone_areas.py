@@ -10,7 +10,7 @@ import numpy as np
 
 from privroute import _core
 from privroute.errors import NetworkError
-from privroute.network.checks import RebuiltOnCopy, as_array, freeze, real_array, real_number
+from privroute.network.checks import RebuiltOnCopy, freeze, part_starts, real_array, real_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,12 +48,12 @@ class ZoneAreas(RebuiltOnCopy):
         shaped = places.ndim == 2 and places.shape[1] == 2  # noqa: PLR2004 - longitude and latitude
         if not shaped or not np.all(np.abs(places) <= _LARGEST):
             raise NetworkError("areas of zones must be longitudes from -180 to 180 and latitudes from -90 to 90")
-        rings = _starts(ring_start, "ring_start", len(places), _FEWEST_POINTS)
-        areas = _starts(area_start, "area_start", rings.size - 1, 1)
+        rings = part_starts(ring_start, "ring_start", len(places), NetworkError, least=_FEWEST_POINTS)
+        areas = part_starts(area_start, "area_start", rings.size - 1, NetworkError, least=1)
         put = object.__setattr__
         put(self, "points", freeze(places))
-        put(self, "ring_start", freeze(rings))
-        put(self, "area_start", freeze(areas))
+        put(self, "ring_start", rings)
+        put(self, "area_start", areas)
         reach = real_number(reach_km, "reach_km", NetworkError, lambda value: value >= 0, "pass kilometres, or 0")
         put(self, "reach_km", reach)
 
@@ -94,13 +94,3 @@ class ZoneAreas(RebuiltOnCopy):
 
     def __repr__(self) -> str:
         return f"ZoneAreas({len(self):,} areas, {len(self.points):,} points)"
-
-
-def _starts(values: ArrayLike, name: str, total: int, least: int) -> NDArray[np.int64]:
-    starts = as_array(values, name, NetworkError)
-    if starts.ndim != 1 or starts.size < 1 or starts.dtype.kind not in "iu":
-        raise NetworkError(f"{name} must be whole numbers, one for each part and the end")
-    starts = starts.astype(np.int64)
-    if starts[0] != 0 or starts[-1] != total or (np.diff(starts) < least).any():
-        raise NetworkError(f"{name}: every part needs at least {least}, and all of them together are {total:,}")
-    return starts

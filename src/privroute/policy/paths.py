@@ -8,7 +8,7 @@ import numpy as np
 
 from privroute import _core
 from privroute.errors import PolicyError
-from privroute.network.checks import freeze
+from privroute.network.checks import freeze, part_starts
 from privroute.policy.routes import PolicySummary, RoutesOfPairs, SampledRoutes
 
 if TYPE_CHECKING:
@@ -208,9 +208,9 @@ def numbers(values: ArrayLike, name: str, dtype: type[_Scalar]) -> NDArray[_Scal
 def starts(values: ArrayLike, name: str, count: int, end: int) -> NDArray[np.int64]:
     """`values` as starts of `count` parts of something that ends at `end`."""
     found = numbers(values, name, np.int64)
-    if found.size != count + 1 or found[0] != 0 or found[-1] != end or np.any(np.diff(found) < 0):
+    if found.size != count + 1:
         raise PolicyError(f"{name} must have {count + 1:,} values that rise from 0 to {end:,}")
-    return freeze(found)
+    return part_starts(found, name, end, PolicyError)
 
 
 def named_pair(network: Network, pairs: Pairs, pair: int) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from privroute import _core
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from privroute.network.labels import Label
@@ -71,6 +74,14 @@ class RoutesOfPairs(NamedTuple):
     links: NDArray[np.int32]
     probability: NDArray[np.float64]
     path: NDArray[np.int64]
+
+    def take(self, pairs: NDArray[np.intp]) -> RoutesOfPairs:
+        """Routes of some of the pairs, by position, each as often as it is named."""
+        count = np.diff(self.first)[pairs]
+        first = np.concatenate([[0], np.cumsum(count)])
+        route = np.repeat(self.first[:-1][pairs] - first[:-1], count) + np.arange(first[-1])
+        start, links = _core.gather_paths(self.start, self.links, route)
+        return RoutesOfPairs(first, start, links, self.probability[route], self.path[route])
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from privroute.errors import ReleaseError
 from privroute.network.labels import as_label
 from privroute.network.streets import Streets
 from privroute.network.zone_areas import ZoneAreas
+from privroute.release.arrow_arrays import as_numpy, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,15 +108,17 @@ def with_map(network: Network, streets: pa.Table | None, zones: pa.Table | None)
 
 def _areas(zones: pa.Table) -> ZoneAreas | None:
     start, points = _points(zones, "zones.parquet")
-    rings = _whole(zones["ring_points"])
-    count = rings.values.to_numpy() if len(rings.values) else np.empty(0, np.int64)
+    rings = whole(zones["ring_points"])
+    count = as_numpy(rings.values)
     if not len(points) and not count.size:
         return None
+    # before they are summed: numbers beyond the points make the sum wrap around
+    if rings.values.null_count or (count.size and (count.min() < 1 or count.max() > len(points))):
+        raise ReleaseError("zones.parquet has other points than its rings need")
     area_start = rings.offsets.to_numpy()
     ring_start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-    if count.size and (count.min() < 1 or ring_start[-1] != len(points)):
-        raise ReleaseError("zones.parquet has other points than its rings need")
-    if area_start[-1] != count.size or not np.array_equal(ring_start[area_start], start):
+    complete = ring_start[-1] == len(points) and area_start[-1] == count.size
+    if not complete or not np.array_equal(ring_start[area_start], start):
         raise ReleaseError("zones.parquet has other points than its rings need")
     reach = zones["reach_km"].to_numpy()
     if (reach != reach[0]).any():
@@ -132,7 +135,7 @@ def _lists(start: NDArray[np.int64], points: NDArray[np.float64]) -> dict[str, p
 
 
 def _points(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    x, y = (_whole(table[column]) for column in ("x", "y"))
+    x, y = (whole(table[column]) for column in ("x", "y"))
     if x.values.null_count or y.values.null_count or not x.offsets.equals(y.offsets):
         raise ReleaseError(f"{name}: x and y have different numbers of points, or empty ones")
     start = x.offsets.to_numpy()
@@ -140,8 +143,3 @@ def _points(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray[np.f
         raise ReleaseError(f"{name}: points do not begin with the first row")
     values = [part.values.to_numpy()[: start[-1]] if len(part.values) else np.empty(0) for part in (x, y)]
     return start.astype(np.int64), np.column_stack(values)
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
-    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.network.labels import Label
+    from privroute.policy.routes import RoutesOfPairs
     from privroute.release.release import Release
 
 __all__ = ["MOST_SHOWN_ROUTES", "LinkTimes", "RouteTexts", "exact_label"]
@@ -27,7 +28,7 @@ MOST_SHOWN_ROUTES = 20
 
 _SECONDS_PER_MIN, _METRES_PER_KM = 60.0, 1000.0
 _LARGEST_EXACT = 2**53 - 1
-_PAIRS_AT_ONCE = 16_384  # the routes of these stand in memory while their texts are made
+_ROUTES_AT_ONCE = 200_000  # these stand in memory while their texts are made
 _FEW_PAIRS = 64  # so few are not worth a thread
 _BYTES_OF_NUMBERS = 200
 _COMMA = memoryview(b",")
@@ -102,25 +103,31 @@ class RouteTexts:
         """Objects for each pair with at most `limit` of its routes, separated by commas; None if they are too long."""
         pieces: list[memoryview] = []
         left = most_bytes
-        for at in range(0, pairs.size, _PAIRS_AT_ONCE):
-            found = self._policy.stored.best(pairs[at : at + _PAIRS_AT_ONCE], limit)
-            left -= self._size(found.links, found.probability.size)
+        block = max(_ROUTES_AT_ONCE // limit, 1)
+        for at in range(0, pairs.size, block):
+            # a request may name one pair many times; its routes are found once, and their size is known before a copy
+            distinct, entry = np.unique(pairs[at : at + block], return_inverse=True)
+            found = self._policy.stored.best(distinct, limit)
+            left -= int(self._sizes(found)[entry].sum())
             if left < 0:
                 return None
-            pieces += self._write(*found[:4], with_remaining=True)
-            if at + _PAIRS_AT_ONCE < pairs.size:
+            in_order = distinct.size == entry.size and bool(np.all(entry[1:] > entry[:-1]))
+            pieces += self._write(*(found if in_order else found.take(entry))[:4], with_remaining=True)
+            if at + block < pairs.size:
                 pieces.append(_COMMA)
         return pieces
 
     def drawn(self, pairs: NDArray[np.int64], seed: int | None, *, most_bytes: int) -> list[memoryview] | None:
         """Objects for each pair, which have one drawn route alone in their `routes`."""
         start, links, probability = self._policy.sample_links(pairs, seed=seed)
-        if self._size(links, probability.size) > most_bytes:
+        if int(self._length[links].sum()) + _BYTES_OF_NUMBERS * probability.size > most_bytes:
             return None
         return self._write(np.arange(pairs.size + 1), start, links, probability, with_remaining=False)
 
-    def _size(self, links: NDArray[np.int32], routes: int) -> int:
-        return int(self._length[links].sum()) + _BYTES_OF_NUMBERS * routes
+    def _sizes(self, found: RoutesOfPairs) -> NDArray[np.int64]:
+        """(pairs,) about how many bytes the text of each pair has."""
+        written = np.concatenate([[0], np.cumsum(self._length[found.links])])
+        return np.asarray(np.diff(written[found.start[found.first]]) + _BYTES_OF_NUMBERS * np.diff(found.first))
 
     def _write(
         self,
