@@ -44,7 +44,7 @@ def ways_back(network: pr.Network) -> set[tuple[int, int]]:
     for turn in np.flatnonzero(~streets.drawn):
         for entering in np.flatnonzero(network.head == network.tail[turn]):
             for leaving in np.flatnonzero(network.tail == network.head[turn]):
-                if np.allclose(streets.line(entering)[0], streets.line(leaving)[-1]):
+                if np.allclose(streets.line(int(entering))[0], streets.line(int(leaving))[-1]):
                     junction = str(network.node_labels[network.tail[turn]]).partition("/")[0]
                     found.add((int(junction), int(streets.osm_way_id[entering])))
     return found
