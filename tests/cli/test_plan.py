@@ -202,22 +202,3 @@ def test_a_plan_for_users_has_the_noise_of_their_bounds(tmp_path: Path) -> None:
         tables.append(json.loads((tmp_path / "plan.json").read_text())["rows"][0]["noise_scale"])
         assert ("bounds leave out are not simulated" in done.out.replace("\n", " ")) == bool(more)
     assert tables[1] == pytest.approx(9 * tables[0], rel=1e-3)
-
-
-def test_two_periods_are_refused_wherever_they_are_given() -> None:
-    for periods in (
-        ("--period", "07:00-08:00", "--period", "17:00-18:00"),
-        ("--set", 'calendar.periods=["7:00-8:00", "9:00-10:00"]'),
-    ):
-        arguments = (
-            "learn",
-            "--network",
-            "sioux-falls",
-            "--from",
-            "2026-03-02",
-            "--to",
-            "2026-03-06",
-            "--trips",
-            "x.csv",
-        )
-        assert "one period for now" in refused(*arguments, *periods, "--dry-run")

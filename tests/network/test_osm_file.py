@@ -44,7 +44,7 @@ def test_what_is_left_out_is_counted(extract: Path) -> None:
         "loops": 2,
         "island_links": 2,
         "odd_tags": 2,
-        "turn_restrictions": 4,
+        "turn_restrictions": 5,
         "other_restrictions": 1,
     }
     assert len(notes.sentences()) == len(notes.counts)

@@ -138,7 +138,7 @@ class Quality(QualityFrames):
         ):
             raise ReleaseError("the measured quality has values that are not finite numbers")
         spread = [self.least_deviation, *(row.deviation for row in self.rows.values())]
-        if not 0 < self.share < 1 or min(spread) <= 0 or min(row.slack for row in self.rows.values()) < 0:
+        if not 0 < self.share < 1 or min(spread) <= 0 or any(row.slack < 0 for row in self.rows.values()):
             raise ReleaseError("the measured quality has no share of rho, no noise, or a slack below 0")
         if next(iter(self.rows), None) != RELEASED or not set(self.rows) <= {RELEASED, *BASELINES}:
             raise ReleaseError("the measured quality has other rows than the released policy and the known baselines")
