@@ -228,7 +228,21 @@ def test_large_documents_are_packed_for_those_who_can_unpack_them(client: httpx.
 def test_the_description_names_every_address_and_needs_nothing_from_elsewhere(client: httpx.Client) -> None:
     found = client.get("/openapi.json").json()
     assert set(found["paths"]) == {
-        *(f"/v1/{name}" for name in "routes sample route batch network periods certificate health link people".split()),
+        *(
+            f"/v1/{name}"
+            for name in [
+                "routes",
+                "sample",
+                "route",
+                "batch",
+                "network",
+                "periods",
+                "certificate",
+                "health",
+                "link",
+                "people",
+            ]
+        ),
         "/route/v1/driving/{coordinates}",
     }
     for path in ("/", "/docs", *(f"/page/{name}" for name in ("app.js", "map.js", "style.css", "docs.js"))):
