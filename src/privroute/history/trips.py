@@ -14,7 +14,7 @@ from privroute.history.bounding import bounded_total, kept_requests
 from privroute.history.demand_history import DemandHistory
 from privroute.history.nearest_zone import FAULTS, NearestZone
 from privroute.history.trip_columns import TimeReading, coordinate, day_number, in_period, user_key, zone_key
-from privroute.history.trip_database import Database, UnreadableError, open_database
+from privroute.history.trip_database import Database, UnreadableError, open_database, out_of_memory
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
 from privroute.history.trip_rows import TripRows
 from privroute.network.checks import check_type
@@ -203,6 +203,8 @@ class _Scan:
                 pass
         if any(source.interrupted for source in tables):
             raise KeyboardInterrupt
+        if any(source.out_of_memory for source in tables):
+            raise out_of_memory()
         damaged = next((source.unreadable for source in tables if source.unreadable), paths[0])
         raise FormatError(damaged, "cannot be read to its end; it is damaged")
 
