@@ -12,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.history.trip_cases import read, write_csv
+from tests.history.trip_cases import RANGE, read, write_csv
 
+import privroute as pr
 from privroute.errors import HistoryError
-from privroute.history import trip_files
+from privroute.history import row_groups, trip_files
 
 WHEN = "2026-03-27 07:30:00"
+LONG = "x" * 65_000  # as long as a text of a file may be
 _PEAK = """
 import json, sys
 import pyarrow as pa
@@ -40,6 +42,10 @@ def table_of(column: str, values: Any) -> Any:
     when = pa.array([dt.datetime(2026, 3, 27, 7, 30)]).take(pa.array(np.zeros(rows, np.int64)))  # noqa: DTZ001 - local time
     usual = {"origin": ["1"] * rows, "destination": ["2"] * rows, "departure": when, "user": ["u"] * rows}
     return pa.table(usual | {column: values})
+
+
+def repeated(text: str, rows: int) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text]))
 
 
 def write_distinct(path: Path, texts: int, size: int) -> Path:
@@ -85,3 +91,47 @@ def test_too_many_bytes_for_arrow_are_not_called_damage(tmp_path: Path, monkeypa
         with pytest.raises(HistoryError, match="memory") as caught:
             read(path)
         assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("column", ["origin", "destination", "departure", "user"])
+@pytest.mark.parametrize("stored", ["dictionary type", "dictionary pages", "delta", "plain"])
+def test_a_long_text_in_all_rows_of_a_user_needs_little_memory(tmp_path: Path, column: str, stored: str) -> None:
+    rows = 16_384
+    options: dict[str, Any] = {"store_schema": stored == "dictionary type", "compression": "zstd"}
+    table = table_of(column, repeated(LONG, rows))
+    if stored in ("delta", "plain"):
+        encoding = "DELTA_BYTE_ARRAY" if stored == "delta" else "PLAIN"
+        options |= {"use_dictionary": False, "column_encoding": {column: encoding}, "row_group_size": rows // 4}
+        rows //= 4
+        table = table_of(column, repeated(LONG, rows))
+    path = tmp_path / "trips.parquet"
+    pq.write_table(table, path, **options)
+    counted, most = peak(path, '{"unit": "user", "max_requests": 3, "memory_mb": 64}')
+    assert counted == (3 if column == "user" else 0)
+    assert most < 2**29
+
+
+def test_long_texts_are_read_alike_in_runs_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way of reading depends on sizes of several rows; what is read does not."""
+    ids = ["abcdefg"[number % 7] * (1 + 40 * (number % 11)) for number in range(700)]
+    seen = set()
+    for kind in (pa.string(), pa.string_view(), pa.dictionary(pa.int16(), pa.string())):
+        users = pa.array(ids)
+        users = users.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else users.cast(kind)
+        for encoding in ("PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", None):
+            path = tmp_path / "trips.parquet"
+            plain: dict[str, Any] = {"use_dictionary": False, "column_encoding": {"user": encoding}} if encoding else {}
+            pq.write_table(table_of("user", users), path, row_group_size=90, **plain)
+            for size in (1, 3000, 2**27):
+                monkeypatch.setattr(row_groups, "_RUN_BYTES", size)
+                seen.add(int(read(path, unit="user", max_requests=1)[0].counts.sum()))
+    assert seen == {77}
+
+
+def test_a_zone_may_have_a_label_that_is_longer_than_other_texts(tmp_path: Path) -> None:
+    label = "z" * 1000
+    network = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0] * 2, 10.0), [label, "b"])
+    path = write_csv(tmp_path, f"{label},b,{WHEN},u", f"{label}z,b,{WHEN},u")
+    options: dict[str, Any] = {"period": ("07:00", "08:00"), "dates": RANGE, "report": lambda _: None}
+    history = pr.read_trips(path, network, **options)
+    assert history.counts.sum() == 1

@@ -22,7 +22,7 @@ import pyarrow as pa
 from privroute.errors import FormatError, HistoryError, arg
 from privroute.history.row_groups import open_parquet
 from privroute.history.trip_batches import FORM_TYPES, csv_batches, form_of, parquet_batches
-from privroute.history.trip_texts import LONGEST_TEXT, TextRule
+from privroute.history.trip_texts import LONGEST_TEXT, SHORT_TEXT, TextRule
 from privroute.network.checks import show
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ class Source:
     PRIVATE, filled while the table is read: read, malformed : rows of the table, lines that are no rows
     """
 
-    def __init__(self, files: list[TripFile]) -> None:
+    def __init__(self, files: list[TripFile], longest_zone: int = 0) -> None:
         self.files = files
         self.forms = files[0].forms
-        self._rules = [TextRule()] * len(self.forms)
+        self._rules = [_rule(role, longest_zone) for role in self.forms]
         self.read = 0
         self.malformed = 0
         self.unreadable: Path | None = None
@@ -124,6 +124,13 @@ class Source:
 
     def _note_malformed(self, lines: int) -> None:
         self.malformed += lines
+
+
+def _rule(role: str, longest_zone: int) -> TextRule:
+    if role == "user_id":
+        return TextRule(user_ids=True)
+    # blanks may surround a label
+    return TextRule(max(SHORT_TEXT, longest_zone)) if role in ("origin", "destination") else TextRule()
 
 
 def _is_lack_of_memory(problem: Exception) -> bool:
@@ -188,10 +195,11 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def sources(files: list[Path], roles: Mapping[str, str]) -> list[Source]:
+def sources(files: list[Path], roles: Mapping[str, str], longest_zone: int = 0) -> list[Source]:
     """Group the files by the forms of their columns; refuse those that lack a column, or have one without a form.
 
     roles : {role: name of its column}, names in any case
+    longest_zone : bytes of the longest label of a zone
     """
     grouped: dict[tuple[Form, ...], list[TripFile]] = {}
     for path in files:
@@ -203,7 +211,7 @@ def sources(files: list[Path], roles: Mapping[str, str]) -> list[Source]:
         else:
             raise FormatError(path, f"the ending does not say what it is; {', '.join((*_CSV, *_PARQUET))} are read")
         grouped.setdefault(tuple(file.forms.values()), []).append(file)
-    return [Source(group) for group in grouped.values()]
+    return [Source(group, longest_zone) for group in grouped.values()]
 
 
 def _ending(path: Path) -> str:

@@ -1,12 +1,18 @@
-"""Texts of trip files: each is kept or missing by itself, so that no text needs much memory."""
+"""Texts of trip files: each is kept, shortened or missing by itself, so that no text needs much memory in a batch.
+
+A column repeats one text in many rows, and a file stores such a text once. What goes on to the database is therefore
+short: texts that no zone, time or coordinate can have are missing, and long ids of users become digests.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from privroute import _core
 
@@ -28,20 +34,37 @@ _WIDTHS: dict[Any, Any] = {  # of the offsets of texts
 class TextRule:
     """What becomes of the texts of a column. Public: nothing of it depends on rows.
 
-    longest : bytes; longer texts are missing
+    longest : bytes; longer texts are missing, or of users' ids replaced by a digest of this many bytes or fewer
+    user_ids : whether they are ids, which lose the blanks around them
     """
 
-    longest: int = LONGEST_TEXT
+    longest: int = SHORT_TEXT
+    user_ids: bool = False
 
     def read(self, offset: NDArray[np.int64], data: NDArray[np.uint8], present: NDArray[np.bool_]) -> Any:
         """Texts i = data[offset[i] : offset[i + 1]] by this rule; those that are not UTF-8 are missing."""
-        return text_array(*_core.kept_texts(offset, data, present, self.longest))
+        if not self.user_ids:
+            return text_array(*_core.kept_texts(offset, data, present, self.longest))
+        ends, ids, kept, long_ids = _core.user_ids(offset, data, present, LONGEST_TEXT, self.longest)
+        short = text_array(ends, ids, kept)
+        if not long_ids.size:
+            return short
+        at, begin, end = long_ids.reshape(-1, 3).T
+        is_long = np.zeros(len(short), dtype=np.bool_)
+        is_long[at] = True
+        digests = [_digest(data[first:last]) for first, last in zip(begin, end, strict=True)]
+        return pc.replace_with_mask(short, pa.array(is_long), pa.array(digests, pa.large_string()))
 
     def read_lines(self, offset: NDArray[np.int64], data: NDArray[np.uint8]) -> Any:
         """The same of texts that are UTF-8 and all present, as those of split lines."""
-        if np.diff(offset).max(initial=0) <= self.longest:
+        if not self.user_ids and np.diff(offset).max(initial=0) <= self.longest:
             return text_array(offset, data)
         return self.read(offset, data, np.ones(offset.size - 1, dtype=np.bool_))
+
+
+def _digest(text: NDArray[np.uint8]) -> str:
+    """Of a long id. The same in all files and readings, so that it can stand for the id in a comparison."""
+    return f"sha256:{hashlib.sha256(text.tobytes()).hexdigest()}"
 
 
 def text_array(offset: NDArray[np.int64], data: NDArray[np.uint8], present: NDArray[np.bool_] | None = None) -> Any:
