@@ -44,7 +44,7 @@ nb::tuple kept_texts(const Array<std::int64_t>& offset, const Array<std::uint8_t
                           Owned<bool>(kept, {texts}, owner));
 }
 
-// (offset, data, present, long_ids) of the ids, see UserIds; long_ids holds
+// (offset, data, present, long_ids) of the canonical ids, see UserIds; long_ids holds
 // position, begin and end (in data) of one id after the other.
 nb::tuple user_ids(const Array<std::int64_t>& offset, const Array<std::uint8_t>& data, const Array<bool>& present,
                    std::size_t longest_text, std::size_t longest_id) {

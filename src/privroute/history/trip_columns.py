@@ -208,7 +208,7 @@ def user_key(name: str, form: Form) -> str | None:
     """SQL for a user's id as a text, NULL where it is missing; None for forms that hold no ids.
 
     One person must not look like two because files differ: 7, 7.0 and "7" are the same id, whatever the type. Texts
-    have no blanks around them: trip_texts.TextRule.
+    are canonical already: trip_texts.TextRule.
     """
     if form == "integer":
         return f"CAST({name} AS VARCHAR)"
@@ -216,7 +216,7 @@ def user_key(name: str, form: Form) -> str | None:
         return f"CAST({_whole(name)} AS VARCHAR)"
     if form == "text":
         missing = ", ".join(literal(word) for word in _MISSING_USERS)
-        return rf"CASE WHEN lower({name}) NOT IN ({missing}) THEN regexp_replace({name}, '^(-?[0-9]+)\.0+$', '\1') END"
+        return f"CASE WHEN lower({name}) NOT IN ({missing}) THEN {name} END"
     return None
 
 

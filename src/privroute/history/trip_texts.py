@@ -35,7 +35,7 @@ class TextRule:
     """What becomes of the texts of a column. Public: nothing of it depends on rows.
 
     longest : bytes; longer texts are missing, or of users' ids replaced by a digest of this many bytes or fewer
-    user_ids : whether they are ids, which lose the blanks around them
+    user_ids : whether they are ids, which become canonical: docs/trips.md, User level
     """
 
     longest: int = SHORT_TEXT
