@@ -67,6 +67,7 @@ public:
         std::int32_t found = -1;
         for (std::size_t area = 0; area < areas_.size(); ++area) {
             const Area& each = areas_[area];
+            if (each.first == each.last) continue;  // its box is empty, and differences from it overflow
             const double aside = east * static_cast<double>(std::max({each.low_x - p.x, p.x - each.high_x, std::int64_t{0}}));
             const double away = km * static_cast<double>(std::max({each.low_y - p.y, p.y - each.high_y, std::int64_t{0}}));
             if (aside * aside + away * away > least) continue;

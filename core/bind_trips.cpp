@@ -9,6 +9,7 @@
 #include "hours.hpp"
 #include "nearest.hpp"
 #include "text_lines.hpp"
+#include "user_ids.hpp"
 
 namespace privroute {
 namespace {
@@ -41,6 +42,22 @@ nb::tuple kept_texts(const Array<std::int64_t>& offset, const Array<std::uint8_t
     }();
     return nb::make_tuple(give(std::move(result.offset)), give(std::move(result.data)),
                           Owned<bool>(kept, {texts}, owner));
+}
+
+// (offset, data, present, long_ids) of the canonical ids, see UserIds; long_ids holds
+// position, begin and end (in data) of one id after the other.
+nb::tuple user_ids(const Array<std::int64_t>& offset, const Array<std::uint8_t>& data, const Array<bool>& present,
+                   std::size_t longest_text, std::size_t longest_id) {
+    const std::size_t texts = present.size();
+    bool* kept = new bool[texts];
+    nb::capsule owner(kept, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+    std::copy_n(present.data(), texts, kept);
+    UserIds result = [&] {
+        nb::gil_scoped_release unlocked;
+        return UserIds(view(offset), data.data(), {kept, texts}, longest_text, longest_id);
+    }();
+    return nb::make_tuple(give(std::move(result.ids.offset)), give(std::move(result.ids.data)),
+                          Owned<bool>(kept, {texts}, owner), give(std::move(result.long_ids)));
 }
 
 // Positions of the times that are missing or lie in hours of the day, see within_hours.
@@ -82,6 +99,7 @@ void bind_trips(nb::module_& module) {
     using namespace nb::literals;
     module.def("split_lines", &split_lines, "text"_a, "delimiter"_a, "cells"_a, "wanted"_a, "longest"_a);
     module.def("kept_texts", &kept_texts, "offset"_a, "data"_a, "present"_a, "longest"_a);
+    module.def("user_ids", &user_ids, "offset"_a, "data"_a, "present"_a, "longest_text"_a, "longest_id"_a);
     module.def("in_hours", &in_hours, "time_us"_a, "present"_a, "starts"_a, "length"_a);
     module.def("nearest_places", &nearest_places, "place_longitude"_a, "place_latitude"_a, "largest_chord"_a,
                "longitude"_a, "latitude"_a);

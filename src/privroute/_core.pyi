@@ -299,6 +299,13 @@ def split_lines(
 def kept_texts(
     offset: NDArray[np.int64], data: NDArray[np.uint8], present: NDArray[np.bool_], longest: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.bool_]]: ...
+def user_ids(
+    offset: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    present: NDArray[np.bool_],
+    longest_text: int,
+    longest_id: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.bool_], NDArray[np.int64]]: ...
 def in_hours(
     time_us: NDArray[np.int64], present: NDArray[np.bool_], starts: NDArray[np.int64], length: int
 ) -> NDArray[np.int64]: ...

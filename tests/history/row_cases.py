@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.reference.user_ids import canonical_id
 
 __all__ = ["Layout", "draw_layout", "draw_rows", "users_of", "write"]
 
@@ -35,11 +36,12 @@ BROKEN = [
     b" ",
     b"NULL",
     b"nan",
+    b"x" * 300,
     b"x" * 70_000,
 ]
 FAR = [2**63 - 1, -(2**63), 0, -1, 2**62, 2**53 + 1]
 LABELS = ["1", "2", "a b", "1", "2", "a b", "1.0", "007", "9", " 1 "]
-USERS = ["u1", "u2", "u3", "7", "7.0"]
+USERS = ["u1", "u2", "u3", "7", "7.0", "+07", "u1\u00a0", "7e+00", "y" * 300, " " + "y" * 300]
 DAYS = ["2026-03-26", "2026-03-27", "2026-03-28", "2026-03-29", "2026-03-30", "2026-03-31"]
 NEAR_NS = [0, 0, -1, -1, -1, 1, -999, 499, 500, -500, -501, 1000, -1000, 10**6, -(10**6), -(10**9)]
 NEAR_NS += [1800 * 10**9, 600 * 10**9]
@@ -105,7 +107,7 @@ def users_of(rows: list[Row], row: Row) -> list[Row]:
 
 def _spelt(value: Any) -> str:
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    return text.strip().strip('"').removesuffix(".0")
+    return canonical_id(text.strip().strip('"'))
 
 
 def _row(chance: random.Random, layout: Layout) -> Row:

@@ -33,7 +33,7 @@ from tests.history.trip_cases import AREAS, NETWORK, RANGE, read
 
 import privroute as pr
 from privroute import _core
-from privroute.history import bounding, trip_batches
+from privroute.history import bounding, trip_batches, trip_texts
 from privroute.history.nearest_zone import NearestZone
 
 CASES = int(os.environ.get("PRIVROUTE_ROW_CASES", "2000"))
@@ -265,11 +265,12 @@ class TestOneRowNeedsLittle:
         assert rows.read == 2
         assert history.counts.sum() == rows.counted <= 2
 
-    @pytest.mark.parametrize("column", ["origin", "departure"])
-    def test_a_long_text_is_not_copied_once_it_is_decoded(self, tmp_path: Path, column: str) -> None:
+    @pytest.mark.parametrize(("column", "timed"), [("origin", False), ("origin", True), ("departure", False)])
+    def test_a_long_text_is_not_copied_once_it_is_decoded(self, tmp_path: Path, column: str, timed: bool) -> None:
         """Once in its page and once decoded; in a process of its own, whose Arrow can say how much it had at most."""
         size = 64 * 2**20
-        path = self.write(tmp_path, **{column: ["x" * size, "1"]})
+        when = {"departure": [dt.datetime(2026, 3, 27, 7, 30)] * 2} if timed else {}  # noqa: DTZ001 - local time
+        path = self.write(tmp_path, **when, **{column: ["x" * size, "1"]})
         pq.write_table(pq.read_table(path), path, use_dictionary=False, write_statistics=False)
         command = [sys.executable, "-c", _PEAK, str(path)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -371,13 +372,11 @@ class TestPlantedBugsAreFound:
         assert self.found(tmp_path, lambda layout: "areas" in layout.options)
 
     def test_an_abort_at_a_text_that_is_not_utf_8(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        texts = trip_batches._texts
-
-        def strict(column: Any) -> Any:
+        def strict(column: Any, rule: Any) -> Any:
             column.validate(full=True)
-            return texts(column)
+            return trip_texts.texts_of(column, rule)
 
-        monkeypatch.setattr(trip_batches, "_texts", strict)
+        monkeypatch.setattr(trip_batches, "texts_of", strict)
         assert self.found(tmp_path, lambda layout: layout.kinds.get("origin") == pa.string())
 
     def test_quotes_that_reach_into_the_next_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,14 @@ def test_the_nearest_area_within_reach_is_the_fallback() -> None:
     assert areas.index().find(5.0, np.array([13.15]), np.array([52.05])).tolist() == [0]  # half way: the first
 
 
+def test_an_area_that_is_one_point_of_the_lattice_is_near_nothing() -> None:
+    """Its box is empty, and a build with sanitizers stops where a difference from it overflows."""
+    square = np.array([(14.0, 52.0), (15.0, 52.0), (15.0, 53.0), (14.0, 53.0)])
+    areas = pr.ZoneAreas.of([[np.array([(13.0, 52.0), (13.0 + 1e-12, 52.0), (13.0, 52.0)])], [square]])
+    x, y = np.array([13.0, 13.95, -13.9]), np.array([52.0, 52.5, -52.5])
+    assert areas.index().find(50.0, x, y).tolist() == [-1, 1, -1]
+
+
 def test_a_million_points_take_seconds() -> None:
     chance = random.Random(1)  # noqa: S311
     grid = [

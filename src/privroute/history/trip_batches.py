@@ -4,7 +4,7 @@ Each column becomes one of five plain forms, by its type and never by its values
 
     integer    64-bit integers; what does not fit is missing
     number     64-bit floats
-    text       UTF-8 of at most 64 KiB, as a line of CSV; other bytes are missing
+    text       UTF-8, as short as the column's rule says; other bytes are missing
     local_us   whole microseconds of clock time since 1970, rounded down
     utc_us     whole microseconds since 1970 in UTC, rounded down
 
@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from privroute import _core
+from privroute.history.row_groups import open_parquet, row_group_batches
+from privroute.history.trip_texts import LONGEST_TEXT, SHORT_TEXT, TextRule, is_text, longest_text, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-__all__ = ["FORM_TYPES", "LONGEST_LINE", "Form", "Hours", "csv_batches", "form_of", "open_parquet", "parquet_batches"]
+__all__ = ["FORM_TYPES", "Form", "Hours", "csv_batches", "form_of", "parquet_batches"]
 
 Form = Literal["integer", "number", "text", "local_us", "utc_us"]
 
@@ -41,17 +40,10 @@ FORM_TYPES: dict[Form, Any] = {
     "local_us": pa.int64(),
     "utc_us": pa.int64(),
 }
-LONGEST_LINE = 65_536
-_BATCH_ROWS = 131_072
 _CHUNK_BYTES = 2**22
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECOND_US = 10**6
 _LARGEST_US = 2**62
-_UUID_BYTES = 16
-_WIDTHS: dict[Any, Any] = {  # of the offsets of texts
-    **dict.fromkeys((pa.string(), pa.binary()), np.int32),
-    **dict.fromkeys((pa.large_string(), pa.large_binary()), np.int64),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,52 +73,54 @@ def form_of(kind: Any) -> Form | None:
         return "number"
     if pa.types.is_timestamp(kind):
         return "local_us" if kind.tz is None else "utc_us"
-    if _is_text(kind) or pa.types.is_null(kind) or kind == pa.uuid():
+    if is_text(kind) or pa.types.is_null(kind) or kind == pa.uuid():
         return "text"
     return None
 
 
-def open_parquet(path: Path) -> Any:
-    """The file, read page by page.
-
-    Nanoseconds of the oldest time type are dropped on reading, since its range does not fit them.
-    """
-    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us", pre_buffer=False)
-
-
 def parquet_batches(
-    path: Path, names: Sequence[str], report: Callable[[int, float], object], hours: tuple[int, Hours] | None = None
+    path: Path,
+    names: Sequence[str],
+    rules: Sequence[TextRule],
+    report: Callable[[int, float], object],
+    hours: tuple[int, Hours] | None = None,
 ) -> Iterator[list[Any]]:
     """The named columns in their forms, a batch of rows at a time.
 
+    rules : of each column, what becomes of texts
     report : called with the number of rows of a batch, and the share of all rows that has been read
     hours : position of a column of times; rows whose time is neither missing nor in these hours are left out before
         anything else is done with them
     """
     with open_parquet(path) as file:
         done, total = 0, max(1, file.metadata.num_rows)
-        for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names))):
-            done += batch.num_rows
-            report(batch.num_rows, done / total)
-            columns = [_without_views(batch.column(name)) for name in names]
-            if hours is not None:
-                inside = hours[1].rows(_plain(columns[hours[0]]))
-                columns = [column.take(inside) for column in columns]
-            yield [_plain(column) for column in columns]
+    for batch in row_group_batches(path, list(dict.fromkeys(names))):
+        done += batch.num_rows
+        report(batch.num_rows, done / total)
+        columns = [batch.column(name) for name in names]
+        inside = None if hours is None else hours[1].rows(_plain(columns[hours[0]]))
+        yield [_rows(column, inside, rule) for column, rule in zip(columns, rules, strict=True)]
 
 
 def csv_batches(
-    path: Path, delimiter: str, cells: int, positions: Sequence[int], dropped: Callable[[int], object]
+    path: Path,
+    delimiter: str,
+    cells: int,
+    positions: Sequence[int],
+    dropped: Callable[[int], object],
+    rules: Sequence[TextRule] | None = None,
 ) -> Iterator[list[Any]]:
     """The columns at these positions as texts, a batch of lines at a time; the header is left out.
 
     A line is a row of its own, whatever stands in it: lines that are no rows are dropped, and counted with `dropped`.
+    rules : of each column, what becomes of its texts; None leaves them as they are
     """
     wanted = np.array(positions, dtype=np.int64)
+    rules = [TextRule(LONGEST_TEXT)] * len(positions) if rules is None else rules
     for text in _whole_lines(path, dropped):
-        columns, malformed = _core.split_lines(text, delimiter, cells, wanted, LONGEST_LINE)
+        columns, malformed = _core.split_lines(text, delimiter, cells, wanted, LONGEST_TEXT)
         dropped(malformed)
-        yield [_text_array(offset, data) for offset, data in columns]
+        yield [rule.read_lines(*column) for rule, column in zip(rules, columns, strict=True)]
 
 
 def _whole_lines(path: Path, dropped: Callable[[int], object]) -> Iterator[bytes]:
@@ -146,7 +140,7 @@ def _whole_lines(path: Path, dropped: Callable[[int], object]) -> Iterator[bytes
             rest = text[end:]
             if end:
                 yield text[:end]
-            if len(rest) > LONGEST_LINE:
+            if len(rest) > LONGEST_TEXT:
                 rest, in_long_line = b"", True
                 dropped(1)
     if rest:
@@ -159,38 +153,42 @@ def _first_end(text: bytes) -> int:
     return min(ends) + 1 if ends else -1
 
 
-def _text_array(offset: NDArray[np.int64], data: NDArray[np.uint8], present: NDArray[np.bool_] | None = None) -> Any:
-    bits = None if present is None else pa.array(present).buffers()[1]
-    buffers = [bits, pa.py_buffer(offset), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.large_string(), offset.size - 1, buffers)
-
-
 def _value_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _without_views(column: Any) -> Any:
-    """Arrow cannot choose among texts that are views."""
+def _rows(column: Any, inside: Any, rule: TextRule) -> Any:
+    """The rows at the positions `inside` (None: all) of a column, in its form."""
+    if inside is None:
+        return _plain(column, rule)
+    # to take rows copies their texts, so long ones are missing before
+    if _can_be_taken(column):
+        return _plain(column.take(inside), rule)
+    return _plain(column, rule).take(inside)
+
+
+def _can_be_taken(column: Any) -> bool:
+    """Whether Arrow can choose among the values, and none is long. Positions in a dictionary are short."""
+    if not is_text(column.type):
+        return True
     is_view = pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type)
-    return column.cast(pa.large_binary()) if is_view else column
+    return not is_view and longest_text(column) <= SHORT_TEXT
 
 
-def _is_text(kind: Any) -> bool:
-    forms = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    return any(getattr(pa.types, f"is_{form}")(kind) for form in forms)
-
-
-def _plain(column: Any) -> Any:
+def _plain(column: Any, rule: TextRule = TextRule()) -> Any:  # noqa: B008 - a frozen value
     """A column in the form of its type."""
     if pa.types.is_dictionary(column.type):
-        return _plain(column.dictionary).take(column.indices)  # long texts are missing before they are repeated
+        values, at = column.dictionary, column.indices
+        if len(values) > len(at) and _can_be_taken(values):  # most values are of other batches
+            return _plain(values.take(at), rule)
+        return _plain(values, rule).take(at)  # long texts are missing before they are repeated
     form = form_of(column.type)
     if form == "integer":
         return _integers(column)
     if form == "number":
         return column.cast(pa.float64())
     if form == "text":
-        return _texts(column)
+        return texts_of(column, rule)
     return _microseconds(column.view(pa.int64()), column.type.unit)
 
 
@@ -215,32 +213,3 @@ def _microseconds(number: Any, unit: str) -> Any:
         present = present & (np.abs(values // 2) <= _LARGEST_US // factor // 2)
         values = np.where(present, values, 0) * factor
     return pa.array(values, mask=~present)
-
-
-def _texts(column: Any) -> Any:
-    """Texts; missing where they are not UTF-8 or too long: one row must not need more memory than all others."""
-    if pa.types.is_null(column.type):
-        return column.cast(pa.large_string())
-    if column.type == pa.uuid():
-        return _uuid_texts(column.storage)
-    if not len(column):
-        return pa.array([], pa.large_string())
-    column = _without_views(column)
-    _, offsets, data = column.buffers()  # used where they are: a cast may copy a text that is dropped
-    offset = np.frombuffer(offsets, dtype=_WIDTHS[column.type])[column.offset : column.offset + len(column) + 1]
-    data = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    return _text_array(*_core.kept_texts(offset.astype(np.int64, copy=False), data, present, LONGEST_LINE))
-
-
-def _uuid_texts(values: Any) -> Any:
-    """Universally unique ids as texts like 550e8400-e29b-41d4-a716-446655440000."""
-    present = values.is_valid().to_numpy(zero_copy_only=False)
-    raw = np.frombuffer(values.buffers()[1], dtype=np.uint8).reshape(-1, _UUID_BYTES)
-    raw = raw[values.offset : values.offset + len(values)]
-    digits = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-    text = np.full((len(values), 36), ord("-"), dtype=np.uint8)
-    at = [place for place in range(36) if place not in (8, 13, 18, 23)]
-    text[:, at[0::2]], text[:, at[1::2]] = digits[raw >> 4], digits[raw & 15]
-    offset = np.arange(len(values) + 1, dtype=np.int64) * 36
-    return _text_array(offset, text.ravel(), present)

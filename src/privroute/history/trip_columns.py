@@ -275,16 +275,16 @@ def coordinate(name: str, form: Form) -> str | None:
 def user_key(name: str, form: Form) -> str | None:
     """SQL for a user's id as a text, NULL where it is missing; None for forms that hold no ids.
 
-    One person must not look like two because files differ: 7, 7.0 and "7" are the same id, whatever the type.
+    One person must not look like two because files differ: 7, 7.0 and "7" are the same id, whatever the type. Texts
+    are canonical already: trip_texts.TextRule.
     """
     if form == "integer":
         return f"CAST({name} AS VARCHAR)"
     if form == "number":
         return f"CAST({_whole(name)} AS VARCHAR)"
     if form == "text":
-        text = _trimmed(name)
         missing = ", ".join(literal(word) for word in _MISSING_USERS)
-        return rf"CASE WHEN lower({text}) NOT IN ({missing}) THEN regexp_replace({text}, '^(-?[0-9]+)\.0+$', '\1') END"
+        return f"CASE WHEN lower({name}) NOT IN ({missing}) THEN {name} END"
     return None
 
 

@@ -18,7 +18,7 @@ from privroute.network.checks import show
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Database", "UnreadableError", "literal", "open_database"]
+__all__ = ["Database", "UnreadableError", "literal", "open_database", "out_of_memory"]
 
 _BATCH_ROWS = 65_536
 LEAST_MEMORY_MB, MOST_MEMORY_MB = 64, 2**30
@@ -84,12 +84,17 @@ class Database:
         return "unreadable" if isinstance(problem, self._duckdb.Error) else "interrupted"
 
 
+def out_of_memory() -> HistoryError:
+    """To be raised where memory or temporary space is not enough."""
+    return HistoryError(
+        "the trips need more memory or temporary space than there is; raise "
+        f"{arg('memory_mb')}, or name a larger disk with {arg('temp_folder')}"
+    )
+
+
 def _failure(kind: str) -> BaseException:
     if kind == "memory":
-        return HistoryError(
-            "the trips need more memory or temporary space than there is; raise "
-            f"{arg('memory_mb')}, or name a larger disk with {arg('temp_folder')}"
-        )
+        return out_of_memory()
     return KeyboardInterrupt() if kind == "interrupted" else UnreadableError("the files cannot be read")
 
 

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from privroute.errors import FormatError, HistoryError, arg
-from privroute.history.trip_batches import FORM_TYPES, LONGEST_LINE, csv_batches, form_of, open_parquet, parquet_batches
+from privroute.history.row_groups import open_parquet
+from privroute.history.trip_batches import FORM_TYPES, csv_batches, form_of, parquet_batches
+from privroute.history.trip_texts import LONGEST_TEXT, SHORT_TEXT, TextRule
 from privroute.network.checks import show
 
 if TYPE_CHECKING:
@@ -57,13 +59,15 @@ class Source:
     PRIVATE, filled while the table is read: read, malformed : rows of the table, lines that are no rows
     """
 
-    def __init__(self, files: list[TripFile]) -> None:
+    def __init__(self, files: list[TripFile], longest_zone: int = 0) -> None:
         self.files = files
         self.forms = files[0].forms
+        self._rules = [_rule(role, longest_zone) for role in self.forms]
         self.read = 0
         self.malformed = 0
         self.unreadable: Path | None = None
         self.interrupted = False
+        self.out_of_memory = False
         self._sizes = [file.path.stat().st_size for file in files]
         self._done = 0
         self._share = 0.0
@@ -97,8 +101,8 @@ class Source:
                         self.read += batch.num_rows
                     yield batch
                 failed = False
-            except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException):  # which may quote values
-                pass
+            except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as problem:  # which may quote values
+                self.out_of_memory = _is_lack_of_memory(problem)
             except KeyboardInterrupt:  # in the midst of a batch, which DuckDB reports as any other error
                 self.interrupted = True
                 raise
@@ -110,9 +114,9 @@ class Source:
     def _columns(self, file: TripFile, hours: Hours | None) -> Iterator[list[Any]]:
         if file.delimiter is None:
             within = None if hours is None else (list(file.columns).index("departure"), hours)
-            return parquet_batches(file.path, list(file.columns.values()), self._note_rows, within)
+            return parquet_batches(file.path, list(file.columns.values()), self._rules, self._note_rows, within)
         positions = list(file.columns.values())
-        return csv_batches(file.path, file.delimiter, file.cells, positions, self._note_malformed)
+        return csv_batches(file.path, file.delimiter, file.cells, positions, self._note_malformed, self._rules)
 
     def _note_rows(self, rows: int, share: float) -> None:
         self.read += rows
@@ -120,6 +124,18 @@ class Source:
 
     def _note_malformed(self, lines: int) -> None:
         self.malformed += lines
+
+
+def _rule(role: str, longest_zone: int) -> TextRule:
+    if role == "user_id":
+        return TextRule(user_ids=True)
+    # blanks may surround a label
+    return TextRule(max(SHORT_TEXT, longest_zone)) if role in ("origin", "destination") else TextRule()
+
+
+def _is_lack_of_memory(problem: Exception) -> bool:
+    """Arrow says it of a column, too, and Parquet's reader turns what Arrow says into an OSError."""
+    return isinstance(problem, MemoryError | pa.ArrowCapacityError) or "Capacity error" in str(problem)[:80]
 
 
 _ENDS = "zones are whole numbers or texts"
@@ -179,10 +195,11 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def sources(files: list[Path], roles: Mapping[str, str]) -> list[Source]:
+def sources(files: list[Path], roles: Mapping[str, str], longest_zone: int = 0) -> list[Source]:
     """Group the files by the forms of their columns; refuse those that lack a column, or have one without a form.
 
     roles : {role: name of its column}, names in any case
+    longest_zone : bytes of the longest label of a zone
     """
     grouped: dict[tuple[Form, ...], list[TripFile]] = {}
     for path in files:
@@ -194,7 +211,7 @@ def sources(files: list[Path], roles: Mapping[str, str]) -> list[Source]:
         else:
             raise FormatError(path, f"the ending does not say what it is; {', '.join((*_CSV, *_PARQUET))} are read")
         grouped.setdefault(tuple(file.forms.values()), []).append(file)
-    return [Source(group) for group in grouped.values()]
+    return [Source(group, longest_zone) for group in grouped.values()]
 
 
 def _ending(path: Path) -> str:
@@ -269,7 +286,7 @@ def _header(path: Path) -> str:
     data, text = None, None
     try:
         with pa.input_stream(str(path), compression="detect") as stream:
-            data = stream.read(LONGEST_LINE)
+            data = stream.read(LONGEST_TEXT)
     except (OSError, pa.ArrowException):
         pass
     if data is None:
@@ -277,7 +294,7 @@ def _header(path: Path) -> str:
     line = data.replace(b"\r", b"\n").split(b"\n", 1)[0]
     with suppress(UnicodeDecodeError):
         text = str(line, "utf-8-sig")
-    if text is None or "\0" in text or len(line) == LONGEST_LINE:
+    if text is None or "\0" in text or len(line) == LONGEST_TEXT:
         raise FormatError(path, "the header is not UTF-8 text, or too long; save the file as UTF-8", line=1)
     if not text.strip():
         raise FormatError(path, "is empty, or its first line is; a header is needed", line=1)

@@ -22,7 +22,7 @@ from privroute.history.trip_columns import (
     user_key,
     zone_key,
 )
-from privroute.history.trip_database import Database, UnreadableError, open_database
+from privroute.history.trip_database import Database, UnreadableError, open_database, out_of_memory
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
 from privroute.history.trip_rows import TripRows
 from privroute.network.checks import check_type
@@ -158,7 +158,8 @@ def read_trips(
         found = find_files(files)
         _put_tables(database, network, frame.pairs, nearest)
         tally = _Tally(frame)
-        rows = _Scan(database, reading, frame.contribution, roles).files(found, tally, progress=progress)
+        scan = _Scan(database, reading, frame.contribution, roles, _longest_zone(network))
+        rows = scan.files(found, tally, progress=progress)
     if diagnostics is not None:
         rows.write(diagnostics)
     (report or TripRows.show)(rows)
@@ -227,16 +228,22 @@ class _Scan:
     """The statements that count trips, and what they need to know; all of it public but the files."""
 
     def __init__(
-        self, database: Database, reading: TimeReading, contribution: Contribution | None, roles: Mapping[str, str]
+        self,
+        database: Database,
+        reading: TimeReading,
+        contribution: Contribution | None,
+        roles: Mapping[str, str],
+        longest_zone: int,
     ) -> None:
         self.database = database
         self.reading = reading
         self.contribution = contribution
         self.roles = roles
+        self.longest_zone = longest_zone
 
     def files(self, paths: list[Path], tally: _Tally, *, progress: Progress | None) -> TripRows:
         """Sum up the rows; every file is read once. Returns what became of each row."""
-        tables = sources(paths, self.roles)
+        tables = sources(paths, self.roles, self.longest_zone)
         located = " UNION ALL ".join(self._located(source, f"trips{at}") for at, source in enumerate(tables))
         for at, source in enumerate(tables):
             self.database.put(f"trips{at}", source.stream(self.reading.hours(source.forms["departure"])))
@@ -247,6 +254,8 @@ class _Scan:
                 pass
         if any(source.interrupted for source in tables):
             raise KeyboardInterrupt
+        if any(source.out_of_memory for source in tables):
+            raise out_of_memory()
         damaged = next((source.unreadable for source in tables if source.unreadable), paths[0])
         raise FormatError(damaged, "cannot be read to its end; it is damaged")
 
@@ -360,6 +369,11 @@ def _put_tables(database: Database, network: Network, pairs: Pairs, nearest: Nea
     database.put("pairs", pa.table(ends | {"pair": pa.array(np.arange(len(pairs), dtype=np.int32))}))
     if nearest is not None:
         database.define("nearest_zone", lambda lon, lat: pa.array(nearest.codes(_floats(lon), _floats(lat))))
+
+
+def _longest_zone(network: Network) -> int:
+    """Bytes of the longest label."""
+    return max(len(str(label).encode()) for label in network.zone_names)
 
 
 def _floats(column: Any) -> NDArray[np.float64]:
