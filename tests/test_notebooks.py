@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ nbformat.write(notebook, sys.argv[2])
 
 
 def shapes(notebook: dict[str, Any]) -> list[list[list[str]]]:
-    """What kinds of output each cell has; noise makes the numbers differ."""
+    """What kinds of output each cell has; noise makes the numbers differ, and a text may arrive in several parts."""
     return [
-        [sorted(output.get("data", {output.get("name", ""): ""})) for output in cell["outputs"]]
+        [kind for kind, _ in groupby(sorted(each.get("data", {each.get("name", ""): ""})) for each in cell["outputs"])]
         for cell in notebook["cells"]
         if cell["cell_type"] == "code"
     ]
