@@ -84,6 +84,10 @@ class Curve(ABC):
     name: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]]
 
+    def check(self, links: Links) -> None:
+        """Raise NetworkError where parameters do not fit together so that f and t do not decrease."""
+        del links
+
     @abstractmethod
     def rises(self, links: Links) -> NDArray[np.bool_]:
         """(n,) whether f depends on the flow at all."""

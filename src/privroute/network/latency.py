@@ -84,6 +84,8 @@ class Latency(RebuiltOnCopy):
             raise NetworkError(f"curve has {numbers.size:,} values where {links:,} are needed")
         put(self, "curve", freeze(numbers.astype(np.uint8)))
         put(self, "parameters", _checked_parameters(numbers, real_array(parameters, "parameters", NetworkError)))
+        for part in self._parts:
+            part.curve.check(part.links)
 
     @classmethod
     def of(cls, name: str, free_flow_min: ArrayLike, capacity_per_min: ArrayLike, **parameters: ArrayLike) -> Latency:
