@@ -63,7 +63,7 @@ struct Corners {
             const double next = (points[2 * i + 1] - factor) / next_span;
             if (i == 0) {
                 first = next;
-            } else if (const double rise = next - slope; rise > 1e-12 * next) {
+            } else if (const double rise = next - slope; rise > 1e-9 * (1.0 + next)) {
                 corner[count++] = {load, rise, rounded ? 0.25 * std::min(span, next_span) : 0.0};
             }
             load = points[2 * i];

@@ -204,7 +204,9 @@ class Latency(RebuiltOnCopy):
             everywhere,
             lambda part: part.curve.marginal_slope_bound(part.links, most[part.where], highest[part.where]),
         )
-        rises = self._joined(np.bool_, everywhere, lambda part: part.curve.rises(part.links))
+        rises = self._joined(
+            np.bool_, everywhere, lambda part: part.curve.rises(part.links) & (not part.curve.flat_pieces)
+        )
         below = rises & (self.marginal_cost(np.zeros(len(self))) < highest)
         lost = np.flatnonzero(~np.isfinite(bound) | (below & (self.straight | (most > 0)) & (bound == 0)))
         if lost.size:

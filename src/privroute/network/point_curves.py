@@ -28,7 +28,7 @@ __all__ = ["MOST_POINTS", "Piecewise", "Table", "point_parameters"]
 MOST_POINTS = 8
 _ROUNDED = 0.25
 _CLOSEST = 1e-6  # distance of loads
-_COLLINEAR = 1e-12  # relative: slopes from points are rounded
+_COLLINEAR = 1e-9  # slopes from points are rounded
 
 
 def point_parameters(points: Sequence[Sequence[float]]) -> dict[str, float]:
@@ -56,6 +56,7 @@ class Piecewise(LoadCurve):
     """Straight between the points; the marginal cost jumps at each kink."""
 
     name = "piecewise"
+    flat_pieces = True
     rounded = False
     parameters = tuple(
         parameter
@@ -75,7 +76,7 @@ class Piecewise(LoadCurve):
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = np.diff(factors, axis=0, prepend=1.0) / np.diff(loads, axis=0, prepend=0.0)
         before = np.vstack([np.zeros((1, links.index.size)), slope[:-1]])
-        convex = ~used | (slope >= before - _COLLINEAR * np.abs(before))
+        convex = ~used | (slope >= before - _COLLINEAR * (1.0 + np.abs(before)))
         for held, what in (
             (whole.all(axis=0), "a point of load 0 is none, so no point may follow it"),
             (apart.all(axis=0), f"loads must rise by at least {_CLOSEST:g} from point to point, beginning above 0"),
@@ -193,7 +194,7 @@ class Piecewise(LoadCurve):
         slopes = slopes / np.where(used, spans, 1.0)
         corner = used[1:]  # between piece i and piece i + 1
         rise = slopes[1:] - slopes[:-1]
-        rise = np.where(corner & (rise > _COLLINEAR * slopes[1:]), rise, 0.0)
+        rise = np.where(corner & (rise > _COLLINEAR * (1.0 + slopes[1:])), rise, 0.0)
         shorter = np.minimum(spans[:-1], np.where(corner, spans[1:], np.inf))
         width = np.where(corner, _ROUNDED * shorter, 0.0) if self.rounded else 0.0 * rise
         return _Corners(slopes[0], loads[:-1], rise, width)
