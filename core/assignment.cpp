@@ -252,6 +252,7 @@ private:
         const bool cut_off = std::any_of(cost.begin(), cost.end(), [](double c) { return !(c < highest_cost); });
         if (cut_off || !std::isfinite(result_.objective)) result_.relative_gap = std::numeric_limits<double>::infinity();
         if (any_idle_) result_.policy = lined_up(bushes);
+        result_.link_cost = std::move(cost);
     }
 
     // The bushes of the pairs with demand.
