@@ -14,7 +14,7 @@
 
 namespace privroute {
 
-enum class Curve : std::uint8_t { bpr, piecewise, table, conical, akcelik, mm1 };
+enum class Curve : std::uint8_t { bpr, piecewise, table, conical, akcelik, mm1, davidson };
 
 struct CurveEntry {
     const char* name;
@@ -24,12 +24,13 @@ struct CurveEntry {
 inline constexpr std::size_t most_points = 8;
 
 // By number, which is that of the enumeration and of the Python table.
-inline constexpr std::array<CurveEntry, 6> curve_table{{{"bpr", 2},
+inline constexpr std::array<CurveEntry, 7> curve_table{{{"bpr", 2},
                                                         {"piecewise", 2 * most_points},
                                                         {"table", 2 * most_points},
                                                         {"conical", 1},
                                                         {"akcelik", 2},
-                                                        {"mm1", 2}}};
+                                                        {"mm1", 2},
+                                                        {"davidson", 2}}};
 
 // The curve of one link: which, free-flow time c >= 0, capacity k > 0, and the curve's own parameters.
 struct LinkCurve {
@@ -190,6 +191,8 @@ template <typename Use>
             return use(Akcelik(p[0], p[1], link.capacity));
         case Curve::mm1:
             return use(Queue{p[0] / link.capacity, p[1]});
+        case Curve::davidson:
+            return use(Queue{link.free_flow * p[0], p[1]});
         case Curve::bpr:
         case Curve::piecewise:
         case Curve::table:

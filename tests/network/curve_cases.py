@@ -64,6 +64,7 @@ CASES = {
     "conical": Cases({"alpha": (1.1, 1.5, 2.0, 4.0, 6.0, 12.0)}),
     "akcelik": Cases({"delay": (0.1, 0.4, 1.6), "period_min": (15.0, 60.0, 240.0)}, tightness=0.6),
     "mm1": Cases({"packet": (0.0, 0.008, 1.0, 3.0), "limit": (0.0, 0.5, 0.9, 0.95, 0.99)}, tightness=0.6),
+    "davidson": Cases({"delay": (0.0, 0.1, 1.0), "limit": (0.0, 0.7, 0.95, 0.99)}, tightness=0.6),
 }
 
 

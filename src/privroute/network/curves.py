@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CURVES", "LatencyKind", "number_of"]
 
-LatencyKind = Literal["affine", "bpr", "piecewise", "table", "conical", "akcelik", "mm1"]
+LatencyKind = Literal["affine", "bpr", "piecewise", "table", "conical", "akcelik", "mm1", "davidson"]
 """What readers take as `latency=`: a curve by its name, or "affine", which is BPR with power 1."""
 
 
@@ -340,10 +340,29 @@ class Mm1(LoadCurve):
         return f"M/M/1 queues up to a load of {_range(links.parameters[1])}, then parabolas"
 
 
+class Davidson(Mm1):
+    """f = c (1 + J r / (1 − r)), Davidson 1966: a queue whose delay is proportional to the free-flow time."""
+
+    name = "davidson"
+    parameters = (
+        Parameter("delay", "vdf_delay", 0.25),
+        Parameter("limit", "vdf_limit", 0.95, greatest=0.9999),
+    )
+
+    def service_min(self, links: Links) -> NDArray[np.float64]:
+        """(n,) c J."""
+        return links.free_flow_min * links.parameters[0]
+
+    def words(self, links: Links) -> str:
+        """The range of J, and up to which load."""
+        delay, limit = links.parameters
+        return f"Davidson curves with delay {_range(delay)} up to a load of {_range(limit)}, then parabolas"
+
+
 _SERIES = 16  # terms: 0.05¹⁶ is below rounding
 
 CURVES: dict[str, Curve] = {
-    curve.name: curve for curve in (Bpr(), Piecewise(), Table(), Conical(), Akcelik(), Mm1())
+    curve.name: curve for curve in (Bpr(), Piecewise(), Table(), Conical(), Akcelik(), Mm1(), Davidson())
 }
 """Name -> curve. A curve's number, by which `Latency` and the core know it, is its position here."""
 
