@@ -116,8 +116,8 @@ public:
                 r >= ramp.low && r <= ramp.high};
     }
 
-    // Puts ramps of at most this width (of loads) in place of jumps; the one nearest to flow y so that the kink has the
-    // given share of the jump below it.
+    // Puts ramps of at most this width (of loads) in place of jumps; the one nearest to flow y so that the kink's price
+    // has the given share of the jump below it.
     void soften(double width, double y, double share) {
         width_ = width;
         active_ = static_cast<std::uint8_t>(nearest_corner(corners(), y / capacity_));
@@ -130,6 +130,7 @@ private:
 
     struct Ramp {
         double low, high;
+        double share;  // of the jump that is below the kink's price
     };
 
     void prepare_bpr(double b, double power, Criterion criterion) {
@@ -163,11 +164,12 @@ private:
             for (std::size_t i = 0; i < points.count; ++i) {
                 const Ramp ramp = ramp_of(points, i);
                 if (r <= ramp.low || r >= ramp.high) continue;
-                const double low = weighed(points.at(base_, ramp.low), ramp.low).cost -
-                                   (ramp.low >= points.corner[i].at ? base_ * ramp.low * points.corner[i].rise : 0.0);
-                const double high = weighed(points.at(base_, ramp.high), ramp.high).cost;
-                const double slope = (high - low) / (ramp.high - ramp.low);
-                return {low + slope * (r - ramp.low), slope * per_capacity_};
+                // from the cost where the ramp begins to the kink's price, and on to the cost where it ends
+                const double at = points.corner[i].at, jump = base_ * at * points.corner[i].rise;
+                const double middle = weighed(points.at(base_, at), at).cost - (1.0 - ramp.share) * jump;
+                const double end = r < at ? ramp.low : ramp.high;
+                const double slope = (weighed(points.at(base_, end), end).cost - middle) / (end - at);
+                return {middle + slope * (r - at), slope * per_capacity_};
             }
         }
         return weighed(points.at(base_, r), r);
@@ -188,7 +190,7 @@ private:
         double width = std::min(width_, 0.25 * (at - before));
         if (i + 1 < points.count) width = std::min(width, 0.25 * (points.corner[i + 1].at - at));
         const double share = i == active_ ? share_ : 0.5;
-        return {at - share * width, at + (1.0 - share) * width};
+        return {at - share * width, at + (1.0 - share) * width, share};
     }
 
     static std::size_t nearest_corner(const Corners& points, double r) {
