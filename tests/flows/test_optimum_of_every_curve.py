@@ -45,7 +45,8 @@ def paths_of(network: pr.Network, demand: pr.Demand) -> tuple[NDArray[np.float64
     for link, (tail, head) in enumerate(zip(network.tail.tolist(), network.head.tolist(), strict=True)):
         graph.add_edge(tail, head, key=link)
     columns, owners = [], []
-    for pair, (origin, to) in enumerate(zip(demand.pairs.origin.tolist(), demand.pairs.destination.tolist(), strict=True)):
+    ends = zip(demand.pairs.origin.tolist(), demand.pairs.destination.tolist(), strict=True)
+    for pair, (origin, to) in enumerate(ends):
         for path in nx.all_simple_edge_paths(graph, origin, to):
             column = np.zeros(network.links)
             column[[link for _, _, link in path]] = 1.0
@@ -63,21 +64,23 @@ def test_smooth_curves_beside_sequential_quadratic_programming(name: str, seed: 
     links, owners = paths_of(network, demand)
     rates, latency = demand.rate_per_min, network.latency
 
+    whole = found.objective
+
     def total(x: NDArray[np.float64]) -> float:
         flow = links @ np.maximum(x, 0.0)
-        return float(flow @ latency.time(flow))
+        return float(flow @ latency.time(flow)) / whole
 
     def slope(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(links.T @ latency.marginal_cost(links @ np.maximum(x, 0.0)))
+        return np.asarray(links.T @ latency.marginal_cost(links @ np.maximum(x, 0.0))) / whole
 
     start = (owners / owners.sum(axis=1, keepdims=True)).T @ rates
     for _ in range(4):  # again from where it stopped: its own tolerance is loose
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             other = minimize(
-                lambda x, whole=total(start): total(x) / whole,
+                total,
                 start,
-                jac=lambda x, whole=total(start): slope(x) / whole,
+                jac=slope,
                 method="SLSQP",
                 bounds=[(0.0, None)] * start.size,
                 constraints=LinearConstraint(owners, rates, rates),
@@ -85,7 +88,7 @@ def test_smooth_curves_beside_sequential_quadratic_programming(name: str, seed: 
             )
         start = np.maximum(other.x, 0.0)
         start = (owners * start / (owners @ start)[:, None]).T @ rates  # exactly the demand
-    assert found.objective == pytest.approx(total(start), rel=1e-7)
+    assert total(start) == pytest.approx(1.0, rel=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(4))

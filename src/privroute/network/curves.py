@@ -207,7 +207,7 @@ class Akcelik(LoadCurve):
         return np.ones(links.index.size, dtype=bool)
 
     def straight(self, links: Links) -> NDArray[np.bool_]:
-        """m = 4: S = r + 1."""
+        """M = 4: S = r + 1."""
         return np.asarray(self._constants(links)[1] == 4)  # noqa: PLR2004
 
     def shape(self, links: Links, load: NDArray[np.float64]) -> Shape:
@@ -233,7 +233,7 @@ class Akcelik(LoadCurve):
         return links.free_flow_min * load + scale * np.where(near < load, whole, series)
 
     def steepest(self, links: Links, load: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sign of d(2 slope + r bend)/dr is that of (4 − m)(1 + (m/2 − 1) r): rising, rising then falling, falling."""
+        """d(2 slope + r bend)/dr has the sign of (4 − m)(1 + (m/2 − 1) r): it rises, rises then falls, or falls."""
         _, m = self._constants(links)
         p = 0.5 * m - 1.0
         with np.errstate(divide="ignore"):

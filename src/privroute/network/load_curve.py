@@ -1,6 +1,6 @@
 """Curves that are given by their load r = flow / capacity: value, slope, bend and area are all that one has to state.
 
-    f(y) = value(r)    f' = slope(r) / k    t = value + r slope    t' = (2 slope + r bend) / k    ∫f = k area(r)
+f(y) = value(r)    f' = slope(r) / k    t = value + r slope    t' = (2 slope + r bend) / k    ∫f = k area(r)
 """
 
 from __future__ import annotations
@@ -92,10 +92,8 @@ class LoadCurve(Curve):
             raise self.no_bound(links, int(endless[0, -1]))
         return bound * _UP
 
-    def _meets(
-        self, links: Links, ceiling: NDArray[np.float64], below: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """(n,) a load at which t is at least the ceiling, hardly larger than the first; infinite where there is none."""
+    def _meets(self, links: Links, ceiling: NDArray[np.float64], below: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(n,) a load at which t is at least the ceiling, hardly larger than the first; else infinite."""
         sought = below & np.isfinite(ceiling)
         low, high = np.zeros(links.index.size), np.ones(links.index.size)
         for _ in range(_DOUBLINGS):
@@ -117,7 +115,5 @@ class LoadCurve(Curve):
         with np.errstate(over="ignore"):
             return np.minimum(flow / links.capacity_per_min, _FULL)
 
-    def _endless(
-        self, links: Links, load: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _endless(self, links: Links, load: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where((load >= _FULL) & self.rises(links), np.inf, values)

@@ -145,9 +145,9 @@ class Piecewise(LoadCurve):
     def no_bound(self, links: Links, link: int) -> NetworkError:
         """A jump has no slope."""
         return NetworkError(
-            f"link {links.index[link]}: the marginal cost of a {self.name} curve jumps at its kinks, so no finite bound "
-            "on its slope exists, and the sensitivity of sgd and minimiser is not finite; use a mechanism that works on "
-            'noisy counts (counts, layered, daily), or the curve "table", which has no kinks'
+            f"link {links.index[link]}: the marginal cost of a {self.name} curve jumps at its kinks, so no finite "
+            "bound on its slope exists, and the sensitivity of sgd and minimiser is not finite; use a mechanism that "
+            'works on noisy counts (counts, layered, daily), or the curve "table", which has no kinks'
         )
 
     def elasticity_bound(self, links: Links, ceiling: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -45,6 +45,7 @@ DAYS_SHARE = 0.02
 
 SECTIONS = {
     "network": "Road network: a file of OpenStreetMap, OSMnx or TNTP, a GMNS folder, or sioux-falls (built in).",
+    "latency": "Latency curves by link type. Without this section: as network.latency and the network's file say.",
     "zones": "Zones between which trips are counted. Without this section: those of the network.",
     "calendar": "Days and hours. Public: never taken from the days found in the data.",
     "unit": "Privacy unit: what is protected.",
@@ -336,6 +337,14 @@ KEYS: dict[str, Key] = {
             _choice(*get_args(OnUnreachable)),
             "Raise an error for pairs of zones that no path connects, or drop them.",
             default="error",
+        ),
+        Key(
+            "latency",
+            "types",
+            PATH,
+            "Table (.csv) of curves by link type: link_type (* for every other), vdf_type and the curves' parameters.",
+            ("latency_types",),
+            flag="--latency-types",
         ),
         Key(
             "zones",

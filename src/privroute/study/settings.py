@@ -184,7 +184,8 @@ class Settings:
         values, zones = self._section("network"), self._section("zones")
         named_zones = {_ZONE_FIELDS.get(name, name): value for name, value in zones.items()}
         demand = self.values.get("mechanism.public_demand")
-        return Source(values.pop("source"), **values, **named_zones, public_demand=demand)
+        curves = {"latency_types": self.values.get("latency.types")}
+        return Source(values.pop("source"), **values, **named_zones, **curves, public_demand=demand)
 
     def check_mechanism(self, *, prior: bool = False) -> None:
         """Refuse options of another mechanism, and the lack of those that this one needs.

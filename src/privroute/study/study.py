@@ -206,8 +206,10 @@ class Study:
         kept, source = self.frame.contribution, self.source
         network = {item.name: getattr(source, item.name) for item in fields(source)}
         zones = {key: network.pop(name) for key, name in _ZONE_KEYS.items()}
+        curves = {"types": network.pop("latency_types")}
         groups: dict[str, dict[str, Any]] = {
             "network": {"source": network.pop("network"), **network, "public_demand": None},
+            "latency": curves,
             "zones": zones,
             "calendar": _calendar(self.calendar),
             "unit": {
