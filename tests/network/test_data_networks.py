@@ -39,7 +39,8 @@ XML = """<?xml version="1.0" encoding="UTF-8"?>
  <links>
   <link id="A_B"><source>A</source><target>B</target><preInstalledModule><capacity>1000.0</capacity>
    <cost>0</cost></preInstalledModule></link>
-  <link id="B_C"><source>B</source><target>C</target><additionalModules><addModule><capacity>155.0</capacity></addModule>
+  <link id="B_C"><source>B</source><target>C</target><additionalModules>
+   <addModule><capacity>155.0</capacity></addModule>
    <addModule><capacity>622.0</capacity></addModule></additionalModules></link>
   <link id="A_C"><source>A</source><target>C</target><preInstalledModule><capacity>622.0</capacity></preInstalledModule>
   </link></links></networkStructure>

@@ -4,7 +4,8 @@
     motorway,conical,8,
     *,bpr,,
 
-A row has a link type, a curve and the columns of its parameters, as in link.csv of GMNS; an empty cell is the curve's default. `*` is every other type; without that row, other links keep their curve.
+A row has a link type, a curve and the columns of its parameters, as in link.csv of GMNS; an empty cell is the curve's
+default. `*` is every other type; without that row, other links keep their curve.
 """
 
 from __future__ import annotations

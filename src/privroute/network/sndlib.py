@@ -1,4 +1,4 @@
-"""SNDlib (sndlib.zib.de): networks and demands, in its native format and in XML. Capacities and demands are in Mbit/s."""
+"""SNDlib (sndlib.zib.de): networks and demands in its native format and in XML, capacities and demands in Mbit/s."""
 
 from __future__ import annotations
 
