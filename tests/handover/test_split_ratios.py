@@ -23,7 +23,8 @@ def followed(network: pr.Network, demand: pr.Demand, release: pr.Release) -> np.
     splits = split_ratios(network, release.policy, demand)
     for destination in np.unique(pairs.destination).tolist():
         own = pairs.destination == destination
-        load = np.bincount(pairs.origin[own], weights=demand.rate_per_min[own], minlength=network.nodes)
+        load = np.zeros(network.nodes)
+        np.add.at(load, pairs.origin[own], demand.rate_per_min[own])
         here = {split.node: split for split in splits if split.destination == destination}
         for _ in range(network.nodes):
             ahead = np.zeros(network.nodes)

@@ -180,7 +180,9 @@ def _cycle(network: Network, flow: NDArray[np.float64]) -> list[int]:
     entering = {int(network.head[link]): link for link in np.flatnonzero(alive).tolist()}
     if not entering:
         return []
-    node, back, place = next(iter(entering)), [], {}
+    node = next(iter(entering))
+    back: list[int] = []
+    place: dict[int, int] = {}
     while node not in place:
         place[node] = len(back)
         back.append(entering[node])

@@ -1,5 +1,8 @@
 """Contribution bounding: at most k requests of each user are kept, chosen without looking at anybody else's.
 
+Where requests have weights, each counts as that many: the numbers kept are sums of weights, and a request is kept whole
+or not at all (docs/proofs/weights.md).
+
 Each request gets a key: a hash of a salt, its user, its time, its pair, and a number that tells equal ones apart. Of
 each user's requests for a pair the k_p with the smallest keys are kept, and of those the k with the smallest. Keys come
 from the request alone, so which requests of a user are kept depends on that user's requests and the salt, never on
@@ -22,19 +25,22 @@ _ORDER = "ORDER BY key, clock_us, pair, copy"
 
 
 def kept_requests(requests: str, contribution: Contribution) -> str:
-    """SQL of the requests to keep, as a table with the columns day, slot and pair.
+    """SQL of the requests to keep, as a table with the columns day, slot and pair, and weight where they have one.
 
-    requests : SQL of a table with the columns user_id (a text), day, slot, clock_us (time) and pair
+    requests : SQL of a table with the columns user_id (a text), day, slot, clock_us (time) and pair, and weight
     """
     unit = _unit(contribution)
-    keyed = _keyed(requests)
-    order = _ORDER
-    per_pair = f"SELECT *, row_number() OVER (PARTITION BY {unit}, pair {order}) AS of_pair FROM ({keyed})"
+    weighed = contribution.max_weight is not None
+    keyed = _keyed(requests, weighed=weighed)
+    order = f"{_ORDER}, weight" if weighed else _ORDER
+    so_far, rows = ("sum(weight)", " ROWS UNBOUNDED PRECEDING") if weighed else ("row_number()", "")
+    per_pair = f"SELECT *, {so_far} OVER (PARTITION BY {unit}, pair {order}{rows}) AS of_pair FROM ({keyed})"
     per_user = (
-        f"SELECT *, row_number() OVER (PARTITION BY {unit} {order}) AS of_user FROM ({per_pair}) "
+        f"SELECT *, {so_far} OVER (PARTITION BY {unit} {order}{rows}) AS of_user FROM ({per_pair}) "
         f"WHERE of_pair <= {contribution.max_per_pair}"
     )
-    return f"SELECT day, slot, pair FROM ({per_user}) WHERE of_user <= {contribution.max_requests}"
+    shown = "day, slot, pair, weight" if weighed else "day, slot, pair"
+    return f"SELECT {shown} FROM ({per_user}) WHERE of_user <= {contribution.max_requests}"
 
 
 def exceeding(requests: str, contribution: Contribution) -> str:
@@ -58,17 +64,19 @@ def bounded_total(requests: str, contribution: Contribution) -> str:
     return f"SELECT slot, count(*) AS requests FROM ({within}) GROUP BY slot"
 
 
-def _keyed(requests: str) -> str:
+def _keyed(requests: str, *, weighed: bool = False) -> str:
     """SQL of the requests with their keys, under a new salt."""
     salt = new_salt()
+    weight = ", weight" if weighed else ""
     numbered = (
-        "SELECT user_id, day, slot, clock_us, pair, "
-        f"row_number() OVER (PARTITION BY user_id, clock_us, pair) AS copy FROM {requests}"
+        f"SELECT user_id, day, slot, clock_us, pair{weight}, "
+        f"row_number() OVER (PARTITION BY user_id, clock_us, pair{weight}) AS copy FROM {requests}"
     )
     # the separators keep different requests different; equal requests are interchangeable, so their order is free
     return (
-        "SELECT user_id, day, slot, clock_us, pair, copy, "
-        f"md5_number('{salt}' || '/' || clock_us || '/' || pair || '/' || copy || '/' || user_id) AS key "
+        f"SELECT user_id, day, slot, clock_us, pair{weight}, copy, "
+        f"md5_number('{salt}' || '/' || clock_us || '/' || pair || '/' || copy || '/' "
+        f"{'|| weight || chr(47) ' if weighed else ''}|| user_id) AS key "
         f"FROM ({numbered})"
     )
 

@@ -173,7 +173,7 @@ class Conical(LoadCurve):
         """2 + max r bend/slope: at most 2α/β up to load 2, and 2 β²/α² beyond."""
         del ceiling
         alpha, beta = self._constants(links)
-        return 2.0 + 2.0 * np.maximum(alpha / beta, (beta / alpha) ** 2)
+        return np.asarray(2.0 + 2.0 * np.maximum(alpha / beta, (beta / alpha) ** 2))
 
     def roundings(self, links: Links, ceiling: NDArray[np.float64]) -> NDArray[np.float64]:
         """Those of the load, times the elasticity, and of 2 − β."""

@@ -453,6 +453,13 @@ KEYS: dict[str, Key] = {
             "Measure the total of all trips, counting up to this many of each user (and day); the demand is scaled to "
             "it.",
         ),
+        Key(
+            "unit",
+            "max_weight",
+            WHOLE,
+            "For trips with weights (trips.weight): a trip counts as at most this many. The limits above are on these "
+            "numbers.",
+        ),
         Key("unit", "total_share", NUMBER, "Share of rho for that total.", default=TOTAL_SHARE),
         Key(
             "data",
@@ -547,6 +554,8 @@ KEYS: dict[str, Key] = {
             "trips", "time_format", TEXT, "Format of time strings, like '%d.%m.%Y %H:%M'. Default: 2026-03-02 07:15:00."
         ),
         Key("trips", "epoch_unit", _choice(*get_args(EpochUnit)), "Unit of numeric times, counted from 1970 in UTC."),
+        Key("trips", "weight", TEXT, "Column of weights, like a volume of data. Default: every trip counts as one."),
+        Key("trips", "weight_unit", NUMBER, "Weight that counts as one trip; weights are rounded to it.", default=1.0),
         Key(
             "trips",
             "max_zone_distance_km",
