@@ -9,11 +9,11 @@
 #include "bush.hpp"
 #include "bush_update.hpp"
 #include "equilibration.hpp"
+#include "kinks.hpp"
 #include "parallel.hpp"
 #include "policy.hpp"
 #include "policy_bushes.hpp"
 #include "reduction.hpp"
-#include "kinks.hpp"
 #include "traffic.hpp"
 
 namespace privroute {

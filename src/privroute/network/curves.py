@@ -160,7 +160,7 @@ class Conical(LoadCurve):
         fall = alpha * alpha * (2.0 - load) / (first + root)  # (S(0) − S(r)) / r
         turned = beta * beta / alpha * np.arcsinh(alpha * load * (first - fall) / (beta * beta))
         whole = load * (2.0 - beta - alpha + 0.5 * alpha * load + 0.5 * (fall + root)) + 0.5 * turned
-        return links.free_flow_min * whole
+        return np.asarray(links.free_flow_min * whole)
 
     def steepest(self, links: Links, load: NDArray[np.float64]) -> NDArray[np.float64]:
         """d(2 slope + r bend)/dr has the sign of α² (1 − r) + β²: it rises up to r = 1 + (β/α)², then falls."""
