@@ -64,6 +64,7 @@ def maximum_entropy(
     rigid = weight * deviation**2
     still = np.log(prior / rigid) + counts / rigid
     variance = layer.scale**2
+    rows = layer.members.T  # made once: the solver sums some hundred times
 
     def of(multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.maximum(rigid * wrightomega(still - layer.spread(multipliers) / weight), _TINY))
@@ -76,8 +77,9 @@ def maximum_entropy(
         found = of(multipliers)
         value = float(np.sum(weight * (found * np.log(found / prior) - found + prior)))
         value += 0.5 * float(np.sum((found / deviation) * ((found - 2 * counts) / deviation)))
-        value += float(multipliers @ (layer.sums(found) - layer.values) - 0.5 * np.sum(variance * multipliers**2))
-        return -value, (layer.values + variance * multipliers - layer.sums(found)) / scale
+        beyond = rows @ found - layer.values
+        value += float(multipliers @ beyond - 0.5 * np.sum(variance * multipliers**2))
+        return -value, (variance * multipliers - beyond) / scale
 
     first = np.zeros(layer.values.size)
     if start is not None:
