@@ -26,6 +26,7 @@ from privroute.demand.gravity import GravityModel
 from privroute.demand.layered_estimate import Estimate, Tables, estimate, gravity_prior, likeliest_prior
 from privroute.demand.layers import Layer, cells, combined, length_cells
 from privroute.flows.link_loads import counted_links
+from privroute.flows.uncertain_origins import spread_for_uncertain_origins
 from privroute.mechanism.from_counts import best_for, with_known_total
 from privroute.mechanism.interface import NoisySums, Published, Question
 from privroute.mechanism.promise import Promise
@@ -52,6 +53,7 @@ _GRID = 2.0**-12
 
 # trips of a mean zone, in noise of a pair's count, from which on it is worth looking at zones, pairs, pairs first
 _ZONES, _PAIRS, _ABUNDANT = 0.55, 3.6, 40.0
+_UNKNOWN_ORIGINS = 1.5  # where zones are not known: deviation of the logarithm of what an origin sends
 _LENGTHS_AGAIN = 0.2  # of a question that repeats the tables
 _WHOLE, _MOSTLY_WHOLE = 0.15, 0.6  # of a question that repeats zones and total, where zones are worth it and where not
 
@@ -116,7 +118,7 @@ def converse(
 ) -> Generator[Question, NDArray[np.int64], Published]:
     """Ask for tables, then round by round for link loads, and publish the optimum of what is known in the end."""
     if not len(study.pairs):
-        return _published(study, Estimate(np.zeros(0), np.zeros(0), ()), None, progress)
+        return _published(study, Estimate(np.zeros(0), np.zeros(0), ()), None, progress, spread=False)
     asking = _Asking(study, promise)
     multipliers = asking.multipliers
     tables = yield from asking.tables()
@@ -141,7 +143,7 @@ def converse(
     for multiplier in multipliers.links if clarity >= _PAIRS else ():
         layers.append((yield from asking.links(known, multiplier)))
         known = estimate(prior, combined(layers), tables, known)
-    return _published(study, known, tables, progress)
+    return _published(study, known, tables, progress, spread=clarity < _ZONES)
 
 
 class _Asking:
@@ -227,8 +229,13 @@ def _demand(study: Study, counts: NDArray[np.float64]) -> Demand:
     return Demand.from_observed(study.pairs, counts / (frame.days * frame.period_min), expansion=frame.expansion)
 
 
-def _published(study: Study, known: Estimate, tables: Tables | None, progress: Progress | None) -> Published:
-    """Policy and demand of the estimate, with the public or measured total where there is one."""
+def _published(
+    study: Study, known: Estimate, tables: Tables | None, progress: Progress | None, *, spread: bool
+) -> Published:
+    """Policy and demand of the estimate, with the public or measured total where there is one.
+
+    spread : the estimate says little of single zones; the policy suits demands around it, not it alone
+    """
     if known.shortcoming is not None:
         warnings.warn(f"the released demand: {known.shortcoming}", RuntimeWarning, stacklevel=2)
     demand, factor = with_known_total(study, _demand(study, known.counts))
@@ -236,11 +243,14 @@ def _published(study: Study, known: Estimate, tables: Tables | None, progress: P
     solution = best_for(study.network, demand, options, progress=progress)
     if solution.status != "converged":
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
+    policy = solution.policy
+    if spread and options.objective == "mean day" and options.fairness == 0 and not study.network.has_fixed_costs:
+        policy = spread_for_uncertain_origins(study.network, demand, solution, _UNKNOWN_ORIGINS) or policy
     sums = None
     if tables is not None and tables.pairs is not None:
         sums = NoisySums(tables.pairs, tables.pairs_scale, np.ones(study.frame.days))
     variation = options.day_variation if options.objective == "all days" else None
-    return Published(solution.policy, demand, sums=sums, factor=factor, day_variation=variation)
+    return Published(policy, demand, sums=sums, factor=factor, day_variation=variation)
 
 
 def _pairs(multiplier: int, cap: int, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
