@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGEST", "spread_for_uncertain_origins"]
 
-LARGEST = 20_000_000
-"""Origins times links beyond which flows by origin would take too much memory."""
+LARGEST = 500_000
+"""Origins times links beyond which it would take longer than all else: a second for a tenth of this."""
 
 _SAMPLES, _ITERATIONS, _SEED = 12, 15, 0
 _LEAST_COST = 1e-9  # of the mean: links without cost lead away from the origin too
@@ -46,7 +46,7 @@ _STEP = 1e-3  # accuracy of the line search
 def spread_for_uncertain_origins(
     network: Network, demand: Demand, solution: Solution, deviation: float
 ) -> RoutingPolicy | None:
-    """The policy above, or None where the network is too large for it.
+    """The policy above, or None where the network is too large for it, or travel times overflow.
 
     solution : the optimum of the demand
     deviation : of the logarithm of an origin's factor

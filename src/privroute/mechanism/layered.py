@@ -33,6 +33,7 @@ from privroute.mechanism.promise import Promise
 from privroute.network.demand import Demand
 from privroute.privacy.noise import LARGEST_VALUE
 from privroute.privacy.sensitivity import summed_counts_sensitivity, sums_of_pairs_sensitivity
+from privroute.study.mechanisms import MANY_PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -244,7 +245,8 @@ def _published(
     if solution.status != "converged":
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
     policy = solution.policy
-    if spread and options.objective == "mean day" and options.fairness == 0 and not study.network.has_fixed_costs:
+    plain = options.objective == "mean day" and options.fairness == 0 and not study.network.has_fixed_costs
+    if spread and plain and len(study.pairs) >= MANY_PAIRS:  # on small networks it was measured to be worse
         policy = spread_for_uncertain_origins(study.network, demand, solution, _UNKNOWN_ORIGINS) or policy
     sums = None
     if tables is not None and tables.pairs is not None:
