@@ -28,7 +28,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.cli.command import run
-from tests.history.row_cases import Layout, draw_layout, draw_rows, users_of, write
+from tests.history.row_cases import Layout, draw_layout, draw_rows, users_of
+from tests.history.row_files import write
+from tests.history.row_reading import counts_of_files, draw_borders
 from tests.history.trip_cases import AREAS, NETWORK, RANGE, read
 
 import privroute as pr
@@ -49,7 +51,8 @@ class Reader:
 
     def counts(self, rows: list[Any]) -> Any:
         paths = write(self.folder, self.chance, self.layout, rows)
-        return read(paths, **self.layout.options)[0].counts
+        with draw_borders(self.chance):
+            return counts_of_files(paths, self.layout.options)
 
 
 def check_chain(reader: Reader, rows: list[Any], alone: dict[int, Any]) -> int:
