@@ -61,13 +61,13 @@ PERIODS: list[tuple[Any, list[float]]] = [
 ODD = 0.08  # share of odd values in a column
 
 
-
 @dataclass(frozen=True)
 class Layout:
     """What is the same for all rows: `kinds` {column: Arrow type} for Parquet, empty for CSV; options of read_trips.
 
     others : layouts of other files that are read together with these
-    int96, stored, twice : of Parquet: the oldest type of times, Arrow's schema in the file, a column that is there twice
+    int96, stored, twice : of Parquet: the oldest type of times; whether the file has the schema of Arrow; a column that
+        is there twice
     """
 
     ending: str
@@ -106,7 +106,11 @@ def _one_layout(chance: random.Random, like: Layout | None) -> Layout:
     makers: dict[str, Make] = {}
     period, hours = chance.choice(PERIODS) if like is None else (like.options["period"], like.hours)
     options: dict[str, Any] = {"period": period}
-    times = {name: like.options[name] for name in ("tz", "epoch_unit", "time_format") if name in like.options} if like else {}
+    times = (
+        {name: like.options[name] for name in ("tz", "epoch_unit", "time_format") if name in like.options}
+        if like
+        else {}
+    )
     while True:
         kinds["departure"], makers["departure"], extra = _times(chance, hours, parquet=parquet)
         if like is None or extra == times:
@@ -144,7 +148,10 @@ def _days_and_bounds(chance: random.Random, *, several: bool) -> dict[str, Any]:
         if chance.random() < 0.5:
             options["max_per_pair"] = 1
         if chance.random() < 0.3:
-            options["bounds"] = {"max_for_total": chance.randint(3, 5), "each_period": several and chance.random() < 0.5}
+            options["bounds"] = {
+                "max_for_total": chance.randint(3, 5),
+                "each_period": several and chance.random() < 0.5,
+            }
     if chance.random() < 0.3:
         options["weekdays"] = chance.choice(["mon-fri", "sat,sun", "fri"])
     elif chance.random() < 0.2:
@@ -254,7 +261,9 @@ def _times(chance: random.Random, hours: Any, *, parquet: bool) -> tuple[Any, Ma
     return _text_kind(chance) if parquet else pa.string(), _or_odd(iso, BROKEN), chance.choice([{}, zone])
 
 
-def _epochs(chance: random.Random, moment: Callable[[random.Random], int], unit: str, *, parquet: bool) -> tuple[Any, Make]:
+def _epochs(
+    chance: random.Random, moment: Callable[[random.Random], int], unit: str, *, parquet: bool
+) -> tuple[Any, Make]:
     numbers = [pa.int64(), pa.uint64(), pa.float64(), pa.decimal128(30, 3), pa.string()]
     kind = chance.choice(numbers) if parquet else pa.string()
 
@@ -283,7 +292,9 @@ def _clock(at_ns: int) -> dt.datetime:
 def _zones(chance: random.Random, *, parquet: bool) -> tuple[Any, Make]:
     if not parquet:
         return pa.string(), _or_odd(lambda c: c.choice(LABELS).encode(), BROKEN)
-    kind = chance.choice([_number_kind(chance), _number_kind(chance), pa.null(), *[_text_kind(chance) for _ in range(4)]])
+    kind = chance.choice(
+        [_number_kind(chance), _number_kind(chance), pa.null(), *[_text_kind(chance) for _ in range(4)]]
+    )
     return kind, _numbers(kind, [1, 2, 9]) or _or_odd(lambda c: c.choice(LABELS).encode(), BROKEN)
 
 
@@ -304,7 +315,9 @@ def _numbers(kind: Any, usual: list[int]) -> Make | None:
         return _or_odd(lambda c: float(c.choice(usual)), [1.5, float("nan"), float("inf"), -0.0, -float("inf")])
     if pa.types.is_integer(kind):
         most = 2 ** (kind.bit_width - pa.types.is_signed_integer(kind)) - 1
-        return _or_odd(lambda c: c.choice(usual), [most, 0, -most - 1 if pa.types.is_signed_integer(kind) else most - 1])
+        return _or_odd(
+            lambda c: c.choice(usual), [most, 0, -most - 1 if pa.types.is_signed_integer(kind) else most - 1]
+        )
     return None
 
 
@@ -317,7 +330,15 @@ def _latitude(chance: random.Random) -> float:
 
 
 def _degrees(chance: random.Random, axis: Callable[[random.Random], float], *, parquet: bool) -> tuple[Any, Make]:
-    kinds = [pa.float64(), pa.float64(), pa.float64(), pa.float32(), pa.decimal128(12, 6), pa.int64(), _text_kind(chance)]
+    kinds = [
+        pa.float64(),
+        pa.float64(),
+        pa.float64(),
+        pa.float32(),
+        pa.decimal128(12, 6),
+        pa.int64(),
+        _text_kind(chance),
+    ]
     kind = chance.choice(kinds) if parquet else pa.string()
     if pa.types.is_decimal(kind):
         return kind, _or_odd(lambda c: decimal.Decimal(f"{axis(c):.6f}"), [decimal.Decimal(-181)])

@@ -1,4 +1,4 @@
-"""Files of rows of a layout (row_cases.py): how they are split over files, row groups and pages is drawn anew each time.
+"""Files of rows of a layout (row_cases.py): how they are split over files, row groups and pages is drawn each time.
 
 It must not matter, so it is no part of a layout.
 """
@@ -30,7 +30,7 @@ _TEXTS = ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"]
 def write(folder: Path, chance: random.Random, layout: Layout, rows: list[Row]) -> list[Path]:
     """Files of these rows, in this order, split anywhere."""
     cuts = sorted(chance.randrange(len(rows) + 1) for _ in range(chance.choice([0, 0, 1, 2])))
-    paths = []
+    paths: list[Path] = []
     for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True):
         for at, each in enumerate([layout, *layout.others]):
             part = [row for row in rows[start:end] if row["layout"] == at]
@@ -44,7 +44,7 @@ def write(folder: Path, chance: random.Random, layout: Layout, rows: list[Row]) 
 
 
 def _write_csv(path: Path, chance: random.Random, layout: Layout, rows: list[Row]) -> None:
-    names = [chance.choice([str, str.upper, '"{}"'.format])(column).encode() for column in layout.makers]
+    names = [chance.choice([column, column.upper(), f'"{column}"']).encode() for column in layout.makers]
     mark = chance.choice([b"", b"", b"\xef\xbb\xbf"])
     header = mark + layout.delimiter.join(names) + chance.choice([b"\n", b"\r\n", b"\r"])
     lines = [row["line"] for row in rows]
@@ -73,7 +73,9 @@ def _write_parquet(path: Path, chance: random.Random, layout: Layout, rows: list
     if encoded == "some columns":
         dictionary = chance.sample(names, chance.randint(1, len(names)))
     elif encoded == "encodings":
-        encoding = {name: chance.choice(found) for name, kind in layout.kinds.items() if (found := _encodings(kind, layout))}
+        encoding = {
+            name: chance.choice(found) for name, kind in layout.kinds.items() if (found := _encodings(kind, layout))
+        }
     compression = chance.choice(["none", "snappy", "gzip", "zstd", "brotli", "lz4"])
     exact = layout.int96 or any(is_nanoseconds(kind) for kind in layout.kinds.values())
     pq.write_table(

@@ -21,7 +21,7 @@ from privroute.study.contribution import Contribution
 from privroute.study.frame import Frame
 from privroute.study.trip_format import TripFormat
 
-__all__ = ["counts_of_files", "draw_borders"]
+__all__ = ["counts_of_files", "draw_borders", "numbers_of"]
 
 _CALENDAR = ("period", "weekdays", "tz", "day_types", "holidays")
 _FORMAT = ("origin", "destination", "time_format", "epoch_unit", "max_zone_distance_km")
@@ -31,8 +31,14 @@ def counts_of_files(paths: list[Path], options: dict[str, Any]) -> np.ndarray[An
     """All numbers of the history: counts of every slot, day and pair, and totals where they are measured."""
     history = pr.read_trips(paths, _study(options), report=lambda _: None) if "bounds" in options else None
     history = read(paths, **options)[0] if history is None else history
+    found = numbers_of(history)
+    TALLY["numbers above 0"] += int((found > 0).sum())
+    return found
+
+
+def numbers_of(history: Any) -> np.ndarray[Any, Any]:
+    """The same of a history that was read."""
     parts = list(history.parts()) if isinstance(history, PeriodHistories) else [history]
-    TALLY["trips counted"] += sum(int(part.counts.sum()) for part in parts)
     return np.concatenate([*(part.counts.ravel() for part in parts), [part.requests or 0 for part in parts]])
 
 
