@@ -82,7 +82,7 @@ def test_a_row_changes_only_what_is_kept_of_its_user(
 
 
 class TestOneRowWithoutAValue:
-    """It once stopped the kept set, or would have rounded the numbers of the other rows of its batch."""
+    """It must neither stop the kept set nor round the numbers of the other rows of its batch."""
 
     def columns(self) -> dict[str, Any]:
         when = pa.array([10**15, 10**15], pa.int64()).cast(pa.timestamp("us"))
