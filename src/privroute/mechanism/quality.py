@@ -113,7 +113,7 @@ def policies_to_compare(
     known : whether `model` is a released demand; otherwise only its total is used
     gap : to which the others are solved
 
-    They are solved side by side. Where the demand is released, the solver starts from the released policy.
+    They are solved side by side; equilibrium and gravity start from the released policy, which is near.
     """
     pairs, stopped = released.pairs, threading.Event()
     options: dict[str, Any] = {"gap": gap, "progress": lambda _phase, _share: not stopped.is_set()}
