@@ -95,12 +95,20 @@ def demand_from_counts(
 
 
 def best_for(
-    network: Network, demand: Demand, options: Counts | Daily | Layered, *, progress: Progress | None
+    network: Network,
+    demand: Demand,
+    options: Counts | Daily | Layered,
+    *,
+    progress: Progress | None,
+    start: RoutingPolicy | None = None,
 ) -> Solution:
-    """The optimum of the mean day, or of all days where that is the objective."""
+    """The optimum of the mean day, or of all days where that is the objective.
+
+    start : an optimum of another demand, made from noisy data too
+    """
     if options.objective == "all days":
         return solve_for_all_days(network, demand, options.day_variation or 0.0, gap=options.gap, progress=progress)
-    return solve_optimum(network, demand, fairness=options.fairness, gap=options.gap, progress=progress)
+    return solve_optimum(network, demand, fairness=options.fairness, gap=options.gap, start=start, progress=progress)
 
 
 def policy_from_counts(

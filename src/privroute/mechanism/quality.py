@@ -7,9 +7,12 @@ says. Only `_Asked.ask` sees a history. Proof: docs/proofs/quality.md.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +25,7 @@ from privroute.mechanism.interface import Question
 from privroute.network.demand import Demand
 from privroute.privacy.noise import LARGEST_VALUE
 from privroute.release.quality import RELEASED, MeasuredRow, Quality
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["converse", "moved_together", "policies_to_compare", "questions"]
 
 _GAP = 1e-6  # of the policies to compare with, unless the released one was solved less tightly itself
+_AT_ONCE = 2  # policies to compare with that are solved side by side: each takes the memory of a solver
 _FOR_TOTAL = 0.1  # of the share, where no demand is released and the total is asked first
 _WEIGHTS = {RELEASED: 0.45, "least": 0.05}  # squared; the other rows share the rest
 _WATCHED = 0.2  # of it, where no noisy counts are known, for what is out of range
@@ -107,22 +112,31 @@ def policies_to_compare(
 
     known : whether `model` is a released demand; otherwise only its total is used
     gap : to which the others are solved
+
+    They are solved side by side; equilibrium and gravity start from the released policy, which is near.
     """
-    pairs = released.pairs
+    pairs, stopped = released.pairs, threading.Event()
+    options: dict[str, Any] = {"gap": gap, "progress": lambda _phase, _share: not stopped.is_set()}
+    near = {**options, "start": released}
     made: dict[str, Callable[[], RoutingPolicy]] = {
-        "equilibrium": lambda: solve_equilibrium(network, model, gap=gap).policy,
-        "gravity": lambda: gravity_policy(network, model, gap=gap),
-        "equal_demand": lambda: uniform_policy(network, pairs, model.total_per_min, gap=gap),
+        "equilibrium": lambda: solve_equilibrium(network, model, **near).policy,
+        "gravity": lambda: gravity_policy(network, model, **near),
+        "equal_demand": lambda: uniform_policy(network, pairs, model.total_per_min, **options),
         "free_flow": lambda: free_flow_policy(network, pairs),
     }
     if not known:
         made = {name: made[name] for name in ("equal_demand", "free_flow")}
     rows = {RELEASED: released}
-    for name, make in made.items():
+    with ThreadPoolExecutor(min(available_threads(), _AT_ONCE)) as crew:
+        started = {name: crew.submit(make) for name, make in made.items()}
         try:
-            rows[name] = make()
-        except PrivrouteError:
-            continue
+            for name, policy in started.items():
+                with contextlib.suppress(PrivrouteError):
+                    rows[name] = policy.result()
+        except BaseException:
+            stopped.set()
+            crew.shutdown(wait=False, cancel_futures=True)
+            raise
     return rows
 
 
