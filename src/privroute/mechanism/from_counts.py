@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, cast
 
@@ -57,7 +58,8 @@ def publish_counts(
     variation = options.day_variation if options.objective == "all days" else None
     counts = freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None
     sums = NoisySums(noisy.astype(np.float64), scale, weights)
-    return Published(policy, demand, counts, sums, factor, variation)
+    error = scale * math.sqrt(noisy.size)
+    return Published(policy, demand, counts, sums, factor, error, variation)
 
 
 def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float | None]:

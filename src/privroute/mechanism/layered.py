@@ -261,7 +261,8 @@ def _published(
     if tables is not None and tables.pairs is not None:
         sums = NoisySums(tables.pairs, tables.pairs_scale, np.ones(study.frame.days))
     variation = options.day_variation if options.objective == "all days" else None
-    return Published(solution.policy, demand, sums=sums, factor=factor, day_variation=variation)
+    error = None if tables is None else math.sqrt(tables.total[1])
+    return Published(solution.policy, demand, sums=sums, factor=factor, requests_error=error, day_variation=variation)
 
 
 def _pairs(multiplier: int, cap: int, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
