@@ -101,6 +101,50 @@ def test_routes_between_coordinates_are_lines_along_streets(driver: httpx.Client
         check_line(ask(driver, origin=origin, destination=destination), streets)
 
 
+def turns_back(line: list[list[float]]) -> int:
+    """How often a line goes back to the point where it came from."""
+    return sum(a == c for a, _, c in zip(line, line[1:], line[2:], strict=False))
+
+
+class TestNobodyTurnsRound:
+    """A street of the city is no dead end, so no way goes back on the street on which it came."""
+
+    def test_between_coordinates(self, driver: httpx.Client) -> None:
+        ends = places(398, 8)
+        answers = [ask(driver, origin=a, destination=b, seed=1) for a, b in zip(ends[::2], ends[1::2], strict=True)]
+        assert len(answers) == 199
+        assert [turns_back(each["routes"][0]["geometry"]["coordinates"]) for each in answers] == [0] * 199
+
+    def test_between_a_place_and_a_zone(self, driver: httpx.Client) -> None:
+        for place in places(20, 9):
+            zone = "Q44" if float(place.partition(",")[2]) < SOUTH + 9 * STEP_LAT else "Q00"
+            for ends in ((place, zone), (zone, place)):
+                for route in ask(driver, origin=ends[0], destination=ends[1], alternatives=3)["routes"]:
+                    assert turns_back(route["geometry"]["coordinates"]) == 0
+
+    def test_between_places_of_one_street_or_one_block(self, driver: httpx.Client) -> None:
+        draw = np.random.default_rng(10)
+        for place in places(60, 11):
+            x, y = (float(part) for part in place.split(","))
+            near = f"{x + draw.uniform(-1, 1) * STEP_LON:.6f},{y + draw.uniform(-1, 1) * STEP_LAT:.6f}"
+            route = ask(driver, origin=place, destination=near, seed=1)["routes"][0]
+            assert turns_back(route["geometry"]["coordinates"]) == 0
+
+    def test_the_route_of_the_policy_is_most_of_the_way(self, driver: httpx.Client, town: pr.Release) -> None:
+        """Legs leave out no more of the route than they would take to its ends."""
+        origins, kept = places(40, 12), []
+        for origin, destination in zip(origins[::2], origins[1::2], strict=True):
+            answer = ask(driver, origin=origin, destination=destination, seed=3)
+            zones = [end["zone"] for end in answer["waypoints"]]
+            if zones[0] != zones[1]:
+                whole = ask(driver, origin=zones[0], destination=zones[1], seed=3)["routes"][0]["links"]
+                links = answer["routes"][0]["links"]
+                assert set(links) <= set(whole)
+                kept.append(len(links) / len(whole))
+        assert np.mean(kept) > 0.6
+        del town
+
+
 def test_the_release_keeps_geometry_names_and_areas(town: pr.Release) -> None:
     network = town.network
     assert network.streets is not None
