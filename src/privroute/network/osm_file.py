@@ -38,6 +38,7 @@ __all__ = ["OSM_ENDINGS", "read_osm"]
 
 OSM_ENDINGS = (".osm", ".osm.xml", ".osm.gz", ".osm.bz2", ".xml", ".pbf")
 _SERVICE = "service"
+_KEPT = ("highway", "name", "ref", "maxspeed", "lanes")
 _SIDES = (":forward", ":backward")
 _CARS = {"motorcar", "motor_vehicle", "motorised", "vehicle"}
 _TIMES = {"day_on", "day_off", "hour_on", "hour_off"}  # of restrictions that hold at some times only
