@@ -20,14 +20,13 @@ DIAMONDS = (62, 80, 1100)  # 2^62 routes cannot be numbered, 2^1100 are more tha
 
 
 @pytest.fixture(scope="module", params=DIAMONDS)
-def many(request: pytest.FixtureRequest, release: pr.Release, tmp_path_factory: pytest.TempPathFactory) -> pr.Release:
-    """Saved and read again."""
+def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> pr.Release:
+    """Learned, saved and read again."""
     folder = tmp_path_factory.mktemp("many") / "release"
-    scenario = pr.sioux_falls()
-    history = pr.simulate_days(scenario.demand, days=2, period_min=60, seed=7)
-    plain = pr.learn(scenario.network, history, mechanism="none")
-    pr.Release(diamonds(request.param), plain.certificate).save(folder)
-    del release
+    like = diamonds(request.param)
+    history = pr.simulate_days(pr.Demand(like.pairs, [20.0]), days=2, period_min=60, seed=7)
+    found = pr.learn(like.network, history, mechanism="none")
+    found.save(folder, allow_not_private=True)
     return pr.load_release(folder)
 
 
@@ -59,7 +58,7 @@ def test_files_have_the_most_probable_ones(many: pr.Release, tmp_path: Path, for
 
 
 def test_it_is_shown_in_words(many: pr.Release) -> None:
-    assert "more than 1e+18" in repr(many) or "4,611,686,018,427,387,904" in repr(many)
+    assert "more than 1e+18 paths" in repr(many)
     assert len(repr(many)) < 1000
     assert len(report_html(many)) > 1000
     assert len(many._repr_html_()) < 1_000_000

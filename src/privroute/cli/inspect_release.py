@@ -121,8 +121,6 @@ def _demand(found: pr.Release) -> str:
 def routes_in_words(policy: pr.RoutingPolicy) -> str:
     """The size of a policy."""
     size = policy.summary()
-    return (
-        f"{size.pairs:,} pairs, {count_text(size.paths)} routes ({count_text(size.mean_paths)} per pair, at most "
-        f"{count_text(size.most_paths)}), "
-        f"{size.mean_links:.1f} links per route"
-    )
+    total = count_text(size.paths)
+    each = "" if total.startswith("more") else f" ({size.mean_paths:.2f} per pair, at most {size.most_paths})"
+    return f"{size.pairs:,} pairs, {total} routes{each}, {size.mean_links:.1f} links per route"

@@ -103,14 +103,13 @@ class PolicySummary:
     memory_bytes: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.pairs:,} pairs, {count_text(self.paths)} paths ({count_text(self.mean_paths)} a pair, at most "
-            f"{count_text(self.most_paths)}), {self.mean_links:.1f} links a path, {self.memory_bytes / 1e6:.1f} MB"
-        )
+        size = f"{self.mean_links:.1f} links a path, {self.memory_bytes / 1e6:.1f} MB"
+        if self.paths > _COUNTED:
+            return f"{self.pairs:,} pairs, {count_text(self.paths)} paths, {size}"
+        each = f"{self.mean_paths:.2f} a pair, at most {self.most_paths:,}"
+        return f"{self.pairs:,} pairs, {self.paths:,} paths ({each}), {size}"
 
 
-def count_text(count: float) -> str:
-    """A number of routes, or a mean of them, for people: large ones are not known to the last digit."""
-    if count > _COUNTED:
-        return f"more than {_COUNTED:.0e}"
-    return f"{count:,}" if isinstance(count, int) else f"{count:,.2f}"
+def count_text(count: int) -> str:
+    """A number of routes for people: large ones are not known to the last digit."""
+    return f"more than {_COUNTED:.0e}" if count > _COUNTED else f"{count:,}"
