@@ -25,7 +25,7 @@ def read(town: Crossroads, folder: Path) -> tuple[pr.Network, ReadNotes]:
 def ways(network: pr.Network) -> list[int]:
     """The ways of the links."""
     assert network.streets is not None
-    return network.streets.osm_way_id.tolist()
+    return [int(way) for way in network.streets.osm_way_id]
 
 
 def links_of(network: pr.Network, way: int, *, rising: bool = True) -> int:

@@ -51,7 +51,7 @@ def test_the_service_lists_some_and_says_what_is_left(many: pr.Release) -> None:
 
 
 @pytest.mark.parametrize("format_", ["csv", "gmns", "routes"])
-def test_files_have_the_most_probable_ones(many: pr.Release, tmp_path: Path, format_: str) -> None:
+def test_files_have_the_most_probable_ones(many: pr.Release, tmp_path: Path, format_: Any) -> None:
     assert export_release(many, tmp_path, format_)
     if format_ == "routes":
         assert len(pq.read_table(tmp_path / "routes.parquet")) == 20
