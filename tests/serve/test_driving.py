@@ -22,7 +22,7 @@ import privroute as pr
 from privroute.errors import InputError
 from privroute.serve.driving import DriveQuestion
 from privroute.serve.export import export_release
-from privroute.serve.lines import encoded
+from privroute.serve.lines import encoded, simplified
 from privroute.serve.options import Basemap, ServeOptions
 from privroute.serve.service import Service
 
@@ -206,13 +206,19 @@ class TestPolylines:
         assert decoded(encoded([[0.0000249999, 0.0]], 5), 5) == [(0.00003, 0.0)]
 
 
+def test_points_on_a_straight_line_are_left_out_and_corners_stay() -> None:
+    line = [[13.0 + k / 100, 52.0] for k in range(5)] + [[13.04, 52.0 + k / 100] for k in range(1, 5)]
+    assert simplified(line) == [line[0], line[4], line[-1]]
+    assert simplified([line[0], line[0]]) == [line[0], line[0]]
+
+
 def test_overviews_are_whole_or_simplified_or_left_out(driver: httpx.Client) -> None:
     origin, destination = places(2, 5)
     query = {"origin": origin, "destination": destination, "alternatives": 0}
     full = ask(driver, **query)["routes"][0]["geometry"]["coordinates"]
     fewer = ask(driver, **query, overview="simplified")["routes"][0]["geometry"]["coordinates"]
     assert "geometry" not in ask(driver, **query, overview="false")["routes"][0]
-    assert 2 <= len(fewer) < len(full)
+    assert 2 <= len(fewer) <= len(full)
     assert all(point in full for point in fewer)
     assert (fewer[0], fewer[-1]) == (full[0], full[-1])
     away = shapely.distance(shapely.points(np.array(full) * METRES), shapely.linestrings(np.array(fewer) * METRES))
