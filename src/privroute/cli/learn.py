@@ -55,7 +55,10 @@ def learn(
     ] = None,
     assigned: SetOption = None,
     ledger: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Charge the release to this ledger (see privroute budget).")
+        str | None,
+        typer.Option(
+            metavar="LEDGER", help="Charge the release to this ledger: a file or a server (see privroute budget)."
+        ),
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Data set in the ledger. Default: the only one.")] = None,
     stream: Annotated[
@@ -335,7 +338,7 @@ def _stream(folder: Path, study: "pr.Study", account: "pr.Ledger | None") -> "pr
     return noisy_days
 
 
-def _ledger(path: Path | None, dataset: str | None) -> "pr.Ledger | None":
+def _ledger(path: str | None, dataset: str | None) -> "pr.Ledger | None":
     if path is None:
         if dataset is not None:
             raise InputError("--dataset needs --ledger; pass both, or neither")

@@ -200,7 +200,7 @@ class Stream:
         bound = known.get("account")
         if bound is not None and bound != self._account():
             name = show(bound.get("dataset") if isinstance(bound, dict) else bound)
-            given = "no ledger" if self.ledger is None else f"{self.ledger.path}, {show(self.ledger.dataset)}"
+            given = "no ledger" if self.ledger is None else f"{self.ledger.store}, {show(self.ledger.dataset)}"
             raise StreamError(
                 f"{folder}: the days of this stream are charged to the data set {name} of the ledger it was "
                 f"started with, but {given} was passed; nothing was charged or released. Pass that ledger, or start "
