@@ -67,10 +67,13 @@ class PostgreSQL:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         command = [str(self._programs / "postgres"), "-D", str(self._data), "-p", str(self.port)]
-        log = (self._folder / "log").open("ab")
-        with log:
-            self._process = subprocess.Popen(self._user + command, stdout=log, stderr=log, cwd=self._folder)  # noqa: S603
-        _wait_for(self.url)
+        end = time.monotonic() + _START_S
+        while True:
+            with (self._folder / "log").open("ab") as log:
+                self._process = subprocess.Popen(self._user + command, stdout=log, stderr=log, cwd=self._folder)  # noqa: S603
+            if _answers(self.url, self._process, end):
+                return
+            time.sleep(0.2)  # a process of a server that was killed may hold its memory for a moment
 
     def _pid(self) -> int | None:
         try:
@@ -116,7 +119,7 @@ class PostgreSQL:
         process = subprocess.Popen(self._user + command, stderr=subprocess.DEVNULL, cwd=self._folder)  # noqa: S603
         url = self.url.replace(f":{self.port}/", f":{port}/")
         try:
-            _wait_for(url)
+            _answers(url, process, time.monotonic() + _START_S)
             yield url
         finally:
             os.kill(int((folder / "postmaster.pid").read_text().split()[0]), signal.SIGINT)
@@ -152,17 +155,18 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def _wait_for(url: str) -> None:
-    """Until a server answers."""
+def _answers(url: str, process: subprocess.Popen[bytes], end: float) -> bool:
+    """Wait until a server answers; whether it does before its process ends."""
     import psycopg  # noqa: PLC0415 - an extra
 
-    end = time.monotonic() + _START_S
     while True:
         try:
             psycopg.connect(url, connect_timeout=5).close()
         except psycopg.OperationalError:
             if time.monotonic() > end:
                 raise
+            if process.poll() is not None:
+                return False
             time.sleep(0.05)
         else:
-            return
+            return True

@@ -57,12 +57,12 @@ def change(postgresql: PostgreSQL, schema: str) -> Iterator[Callable[[str], None
     with psycopg.connect(postgresql.url, autocommit=True) as server:
 
         def run_statement(statement: str) -> None:
-            server.execute(statement.replace("S!", schema))  # type: ignore[arg-type]
+            server.execute(statement.replace("S!", schema))
 
         yield run_statement
         server.execute("SET default_transaction_read_only = off")
         for reset in ("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()", "ALTER DATABASE postgres RESET ALL"):
-            server.execute(reset)  # type: ignore[arg-type]
+            server.execute(reset)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,11 @@ def learn(
     study: StudyArgument = None,
     trips: Annotated[
         list[str] | None,
-        _private("PRIVATE: CSV or Parquet files with one row per trip; accepts patterns, may be repeated.", "FILES"),
+        _private(
+            "PRIVATE: CSV or Parquet files with one row per trip; accepts patterns, may be repeated. Or one table: "
+            "postgresql://user@host/database#table, spark://host:7077#table.",
+            "FILES",
+        ),
     ] = None,
     history: Annotated[
         Path | None,
@@ -121,7 +125,7 @@ def learn(
     with bar() as progress:
         data = (
             pr.read_trips(
-                trips,
+                _source(trips),
                 chosen,
                 diagnostics=diagnostics,
                 report=reports.append,
@@ -136,13 +140,24 @@ def learn(
     if announced is not None:
         _say_signal(data, announced)
     if dry_run or out is None:
-        if trips:
+        if trips and isinstance(_source(trips), list):
             say_profile(trips, chosen, data, reports[-1], memory_mb=memory_mb, temp_folder=temp_folder)
         say("Dry run: nothing was charged and nothing was released.")
         return
     release = _release(data, announced, noisy_days)
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
     _tell(release, guarantee, out)
+
+
+def _source(trips: list[str]) -> list[str] | str:
+    """Files, or the address of one table."""
+    from privroute.history.trip_engines import is_engine_source  # noqa: PLC0415 - the private side
+
+    if not any(is_engine_source(each) for each in trips):
+        return trips
+    if len(trips) > 1:
+        raise InputError("--trips takes files, or one table; pass one address, such as that of a view")
+    return trips[0]
 
 
 def _check_files(
@@ -152,6 +167,7 @@ def _check_files(
     if trips and history is not None:
         raise InputError("--trips and --history exclude each other; pass one")
     if trips:
+        _source(trips)
         if "calendar.period_min" in settings.values:
             raise InputError(f"--trips excludes {named('period_min')}; pass {named('period')}, like 07:00-08:00")
         if "calendar.periods" not in settings.values:

@@ -19,6 +19,7 @@ __all__ = ["DUCKDB", "POSTGRESQL", "SPARK", "Dialect", "put"]
 _DAY_US = 86_400_000_000
 _HOUR_US = 3_600_000_000
 _MINUTE_US = 60_000_000
+_NEVER = -(2**62)  # a time on no day of a study
 _NUMBER_TEXT = "^ *[-+]?[0-9]{1,12}([.][0-9]{0,20})? *$"
 
 
@@ -79,15 +80,16 @@ DUCKDB = Dialect(
     digest="md5({0})",
 )
 
+_FINITE_TIME = (
+    "CASE WHEN {0} >= {1} '0001-01-01' AND {0} < {1} '9999-12-31' "
+    "THEN CAST(floor(extract(epoch FROM {0}) * 1000000) AS BIGINT) "
+    f"WHEN {{0}} IS NOT NULL THEN {_NEVER} END"
+)
 POSTGRESQL = Dialect(
     name="PostgreSQL",
     divide="/",
-    # infinite times and those before 1 or after 9999 are missing; numeric, so that nothing is rounded
-    times={
-        form: f"CASE WHEN {{0}} >= {kind} '0001-01-01' AND {{0}} < {kind} '9999-12-31' "
-        "THEN CAST(floor(extract(epoch FROM {0}) * 1000000) AS BIGINT) END"
-        for form, kind in (("local_us", "TIMESTAMP"), ("utc_us", "TIMESTAMPTZ"))
-    },
+    # infinite times and those before 1 or after 9999 are on no day; numeric, so that nothing is rounded
+    times={"local_us": put(_FINITE_TIME, "{0}", "TIMESTAMP"), "utc_us": put(_FINITE_TIME, "{0}", "TIMESTAMPTZ")},
     text="CAST({0} AS TEXT)",
     trimmed="btrim({0}, ' ' || chr(9) || chr(13))",
     matches="{0} ~ '{1}'",
@@ -108,7 +110,7 @@ SPARK = Dialect(
             "CASE WHEN {0} >= TIMESTAMP_NTZ '0001-01-01 00:00:00' AND {0} < TIMESTAMP_NTZ '9999-12-31 00:00:00' THEN "
             f"CAST(datediff(CAST({{0}} AS DATE), DATE '1970-01-01') AS BIGINT) * {_DAY_US} "
             f"+ CAST(hour({{0}}) AS BIGINT) * {_HOUR_US} + CAST(minute({{0}}) AS BIGINT) * {_MINUTE_US} "
-            "+ CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT) END"
+            f"+ CAST(extract(SECOND FROM {{0}}) * 1000000 AS BIGINT) WHEN {{0}} IS NOT NULL THEN {_NEVER} END"
         ),
         "utc_us": "unix_micros({0})",
     },

@@ -54,6 +54,9 @@ class Engine(Protocol):
     forms: Mapping[str, Form]
     name: str
 
+    def rows(self) -> int:
+        """How many rows the table has. PRIVATE."""
+
     def arrays(self, statement: str) -> dict[str, Any]:
         """Run a statement and give its columns; {trips}, {zones}, {cells}, {pairs} and {salt} stand for tables."""
 
@@ -74,13 +77,13 @@ class Statements:
     name: str
 
     def all_rows(self) -> str:
-        """What becomes of every row, before contributions are bounded: reason, day, slot, pair, trips."""
+        """What becomes of every row that is not outside, before contributions are bounded: reason, ..., trips."""
         nobody = "FALSE" if self.contribution is None else "user_id IS NULL"
         keys = [key for role in _ENDS for key in self._keys(role)]
         within = [f"CASE WHEN state = 0 THEN {key} END AS {key}" for key in ("day", "slot", *keys)]
         dated = (
             f"SELECT state, {', '.join(within)}, CASE WHEN state = 0 AND {nobody} THEN 1 ELSE 0 END AS nobody "
-            f"FROM ({self._dated()}) AS dated{self.dialect.fence}"
+            f"FROM ({self._dated()}) AS dated WHERE state < {_OUTSIDE}{self.dialect.fence}"
         )
         by = ", ".join(("state", "nobody", "day", "slot", *keys))
         grouped = f"SELECT {by}, CAST(sum({_TRIPS_OF_A_ROW}) AS BIGINT) AS trips FROM ({dated}) AS d GROUP BY {by}"
@@ -256,10 +259,8 @@ class Statements:
 
 def count_with(engine: Engine, statements: Statements, tally: Tally) -> TripRows:
     """Run the statements and sum up what comes back."""
-    found = engine.arrays(statements.all_rows())
-    outside = found["reason"] == _OUTSIDE
-    named = {"outside": int(found["trips"][outside].sum())}
-    rows = {name: column[~outside] for name, column in found.items()}
+    rows = engine.arrays(statements.all_rows())
+    outside = engine.rows() - int(rows["trips"].sum())
     bounds = statements.contribution
     above_bounds = 0
     if bounds is not None:
@@ -275,5 +276,5 @@ def count_with(engine: Engine, statements: Statements, tally: Tally) -> TripRows
         if bounds.max_for_total is not None:
             tally.add_requests(**engine.arrays(statements.total()))
     tally.add(**rows)
-    named |= dict(zip(REASONS, tally.reasons.tolist(), strict=True)) | {"above_bounds": above_bounds}
-    return TripRows(**named, pre_bounded=bounds is not None and bounds.pre_bounded)
+    named = dict(zip(REASONS, tally.reasons.tolist(), strict=True)) | {"above_bounds": above_bounds}
+    return TripRows(**named, outside=outside, pre_bounded=bounds is not None and bounds.pre_bounded)

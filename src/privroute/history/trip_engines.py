@@ -89,9 +89,12 @@ class _Relation:
 
     dialect = DUCKDB
 
-    def __init__(self, name: str, forms: Mapping[str, Form], database: Any, stream: Any) -> None:
+    def __init__(self, name: str, forms: Mapping[str, Form], database: Any, stream: Any, read: list[int]) -> None:
         self.name, self.forms = name, forms
-        self._database, self._stream = database, stream
+        self._database, self._stream, self._read = database, stream, read
+
+    def rows(self) -> int:
+        return self._read[-1]
 
     def arrays(self, statement: str) -> dict[str, Any]:
         self._database.put("trips", self._stream())
@@ -116,12 +119,15 @@ def _open_relation(
     kinds = {field.name: form_of(field.type) for field in schema}
     forms = _forms(name, columns, kinds)
     rules = [TextRule(user_ids=role == "user_id") for role in forms]
+    read: list[int] = []  # rows of each reading
 
     def stream() -> Any:
         wanted = pa.schema([(columns[role], FORM_TYPES[form]) for role, form in forms.items()])
+        read.append(0)
 
         def batches() -> Iterator[Any]:
             for batch in _stream_of(relation, name):
+                read[-1] += batch.num_rows
                 plain = plain_columns([batch.column(columns[role]) for role in forms], rules)
                 yield pa.RecordBatch.from_arrays(plain, schema=wanted)
 
@@ -131,7 +137,7 @@ def _open_relation(
         for table, content in public.items():
             database.put(table, content)
         database.put("salt", pa.table({"salt": [new_salt()]}))
-        yield _Relation(name, forms, database, stream)
+        yield _Relation(name, forms, database, stream, read)
 
 
 def _stream_of(relation: Any, name: str) -> Any:
@@ -163,6 +169,9 @@ class _Server:
             self._public[name_of] = (
                 f"(SELECT * FROM unnest({', '.join(parts)}) AS t({', '.join(content.column_names)}))"
             )
+
+    def rows(self) -> int:
+        return int(self.arrays("SELECT count(*) AS n FROM {trips} AS t")["n"][0])
 
     def arrays(self, statement: str) -> dict[str, Any]:
         text = statement.replace("%", "%%").replace("{trips}", self._table).replace("{salt}", "CAST(%(salt)s AS TEXT)")
@@ -219,6 +228,9 @@ class _Frame:
     def __init__(self, name: str, forms: Mapping[str, Form], session: Any, tables: Mapping[str, str]) -> None:
         self.name, self.forms = name, forms
         self._session, self._tables = session, tables
+
+    def rows(self) -> int:
+        return int(self.arrays("SELECT count(*) AS n FROM {trips} AS t")["n"][0])
 
     def arrays(self, statement: str) -> dict[str, Any]:
         for table, view in self._tables.items():

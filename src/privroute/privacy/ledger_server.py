@@ -205,7 +205,7 @@ class ServerStore:
 
     def _commit(self, server: Any) -> None:
         """Commit, or say that the outcome is not known."""
-        psycopg, warnings = driver(), []
+        psycopg, warnings = driver(), list[Any]()
         server.add_notice_handler(warnings.append)
         undone = False
         try:
