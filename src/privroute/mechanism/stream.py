@@ -123,6 +123,10 @@ class Stream:
         if frame.days != 1 or frame.calendar.dates is None:
             found = f"{frame.days:,} days" + ("" if frame.calendar.dates else " without dates")
             raise HistoryError(f"add_day takes one day with its date, and this history has {found}")
+        if history.elsewhere:
+            raise HistoryError(
+                "the days of a stream are counted by privroute; learn from counts of another system at once"
+            )
         self._check_days(frame, roads)
         (date,) = frame.calendar.dates
         with self._files.locked():
