@@ -73,8 +73,8 @@ def dirty_trips(rows: int, seed: int = 1) -> pa.Table:
     for _ in range(2):
         labels = pa.array(chance.integers(0, 102, rows).astype(str))  # 1 to 100 are zones
         kind = chance.random(rows)
-        for share, text in ((0.02, "nowhere"), (0.015, " 5\t"), (0.01, None)):
-            labels = pa.compute.if_else(pa.array(kind < share), pa.scalar(text, pa.string()), labels)
+        for share, name in ((0.02, "nowhere"), (0.015, " 5\t"), (0.01, None)):
+            labels = pa.compute.if_else(pa.array(kind < share), pa.scalar(name, pa.string()), labels)
         zones.append(labels)
     clock = pa.array(time_us, mask=some(0.01)).cast(pa.timestamp("us"))
     table = pa.table(
@@ -96,7 +96,7 @@ def into_server(url: str, table: pa.Table, folder: Path) -> None:
     pa.csv.write_csv(table, path, pa.csv.WriteOptions(include_header=False))
     kinds = '"user" text, origin text, destination text, clock timestamp, instant timestamptz'
     with psycopg.connect(url, autocommit=True) as server:
-        server.execute(f"CREATE TABLE trips ({kinds})")  # type: ignore[arg-type]  # constants
+        server.execute(f"CREATE TABLE trips ({kinds})")
         with path.open("rb") as file, server.cursor().copy("COPY trips FROM STDIN (FORMAT csv)") as copy:
             while part := file.read(2**20):
                 copy.write(part)
@@ -200,7 +200,7 @@ def main() -> None:
     options = parser.parse_args()
     cases = {} if "counts" in options.without else CASES
     rows = options.rows or (ROWS // 10 if options.quick else ROWS)
-    trip_engines.new_salt = lambda: "5a" * 16  # so that all choose the same requests
+    vars(trip_engines)["new_salt"] = lambda: "5a" * 16  # so that all choose the same requests
     seen: dict[str, dict[str, tuple[str, float]]] = {}
     spark: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import secrets
 import socket
 import subprocess
@@ -351,11 +350,18 @@ def test_budget_commands_take_addresses(postgresql: PostgreSQL, tmp_path: Path, 
     assert run("budget", "show", tmp_path / "city.ledger").code == 0
 
 
+@pytest.mark.usefixtures("postgresql")
+def test_a_charge_that_is_granted_and_forgotten_would_be_noticed() -> None:
+    command = [sys.executable, str(CHAOS), "--json", "--kills", "1", "--seed", "5", "--charges", "20", "--plant"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert json.loads(done.stdout.splitlines()[-1])["violations"] > 0
+
+
 @pytest.mark.usefixtures("postgresql")  # skipped where there is none
 def test_killed_clients_and_servers_lose_nothing_and_grant_nothing_twice() -> None:
     """A small share of benchmarks/chaos_server.py."""
     command = [sys.executable, str(CHAOS), "--json", "--kills", "10", "--seed", "5", "--charges", "40"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env=os.environ | {})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert found["violations"] == 0
     assert found["kills"] == 10
