@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from networks import arguments, finish, say
-from servers import PostgreSQL
+from servers import PostgreSQL, postgresql_programs
 
 import privroute as pr
 from privroute.errors import BudgetError, LedgerError
@@ -201,6 +201,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, help="of the moments and of who is killed")
     parser.add_argument("--plant", action="store_true", help="plant a bug: a charge is granted and not committed")
     options = parser.parse_args()
+    if postgresql_programs() is None:
+        finish({"skipped": "there is no PostgreSQL server on this machine; install postgresql"})
+        return
     PLANTED.extend([True] * options.plant)
     kills = options.kills or (QUICK_KILLS if options.quick else KILLS)
     fitting = FITTING * options.charges // CHARGES

@@ -10,10 +10,12 @@ By hand means: the query that a person writes for just these settings in Spark, 
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 from networks import arguments, finish, say
-from servers import PostgreSQL
+from servers import PostgreSQL, postgresql_programs
 from trips import network
 
 import privroute as pr
@@ -198,6 +200,12 @@ def main() -> None:
         help="leave out an engine, the comparison with by hand, or that of counts",
     )
     options = parser.parse_args()
+    if postgresql_programs() is None:
+        say(options.json, "there is no PostgreSQL server on this machine; it is left out")
+        options.without.append("postgresql")
+    if shutil.which("java") is None or find_spec("pyspark") is None:
+        say(options.json, "there is no Spark on this machine; it is left out")
+        options.without.append("spark")
     cases = {} if "counts" in options.without else CASES
     rows = options.rows or (ROWS // 10 if options.quick else ROWS)
     vars(trip_engines)["new_salt"] = lambda: "5a" * 16  # so that all choose the same requests

@@ -87,7 +87,8 @@ def read_counts(
 
 def _rows_of(calendar: Calendar) -> dict[tuple[dt.date, str], int]:
     """The row of each day and period, by both of its names; rows are those of PeriodHistories."""
-    rows, first = {}, 0
+    rows: dict[tuple[dt.date, str], int] = {}
+    first = 0
     for slot in calendar.slots:
         dates = slot.calendar.dates or ()
         text = str(slot.period)

@@ -122,9 +122,9 @@ class PeriodHistories:
         counts = np.zeros(frame.days * pairs, np.int64)
         counts[self.cells[slice(*ends)] - int(rows[position]) * pairs] = self.trips[slice(*ends)]
         requests = None if self.requests is None else self.requests[position]
-        counts = counts.reshape(frame.days, pairs)
+        by_day = counts.reshape(frame.days, pairs)
         made = {"simulated": self.simulated, "elsewhere": self.elsewhere}
-        return DemandHistory.of(frame, counts, requests=requests, **made)
+        return DemandHistory.of(frame, by_day, requests=requests, **made)
 
     def parts(self) -> Iterator[DemandHistory]:
         """The histories of all slots, one after the other."""
