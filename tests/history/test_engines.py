@@ -202,6 +202,16 @@ class TestHostileRows:
         assert seen[0] == seen[1]
         assert seen[0].counted == 2
 
+    def test_texts_of_hundreds_of_megabytes(self, postgresql: PostgreSQL) -> None:
+        """To search one by a regular expression would need more memory than a server gives to one value."""
+        with psycopg.connect(postgresql.url, autocommit=True) as server:
+            server.execute("DROP TABLE IF EXISTS huge")
+            server.execute('CREATE TABLE huge ("user" text, origin text, destination text, departure timestamp)')
+            for user, origin in (("'a'", "'1'"), ("repeat('9', 270000000)", "'1'"), ("'a'", "repeat('9', 270000000)")):
+                server.execute(f"INSERT INTO huge VALUES ({user}, {origin}, '2', '2026-03-28 07:30')")  # noqa: S608
+        counts, rows = counted(f"{postgresql.url}#huge", unit="user", max_requests=1, max_per_pair=1)
+        assert (sum(counts), rows.unknown_zone) == (2, 1)
+
     def test_what_an_engine_says_of_a_row_goes_nowhere(self, postgresql: PostgreSQL) -> None:
         """A view of the curator's may fail on a row; its words have the row."""
         with psycopg.connect(postgresql.url, autocommit=True) as server:

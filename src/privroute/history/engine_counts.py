@@ -22,6 +22,7 @@ from privroute.history.trip_columns import MISSING_USERS, day_number, in_period,
 from privroute.history.trip_database import literal
 from privroute.history.trip_rows import TripRows
 from privroute.history.trip_tally import FIRST_FAULT, REASONS
+from privroute.history.trip_texts import SHORT_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +66,7 @@ class Engine(Protocol):
 class Statements:
     """The texts, of public settings alone.
 
-    columns : {role: name of the column}
+    columns : {role: name of the column}; longest_zone : characters; longer texts are no zones
     """
 
     dialect: Dialect
@@ -75,6 +76,7 @@ class Statements:
     contribution: Contribution | None
     raster: TripRaster | None
     name: str
+    longest_zone: int
 
     def all_rows(self) -> str:
         """What becomes of every row that is not outside, before contributions are bounded: reason, ..., trips."""
@@ -201,7 +203,7 @@ class Statements:
         if form == "number":
             return [f"{whole(name)} AS {role}"]
         if form == "text":
-            return [f"{put(self.dialect.trimmed, put(self.dialect.text, name))} AS {role}"]
+            return [f"{put(self.dialect.trimmed, self._short(name, self.longest_zone))} AS {role}"]
         raise self._unusable(role, "name a column of zones, as whole numbers or texts")
 
     def _degrees(self, role: str) -> str:
@@ -209,7 +211,7 @@ class Statements:
         number = {"integer": self.dialect.number, "number": self.dialect.number, "text": self.dialect.number_of_text}
         if form not in number:
             raise self._unusable(role, "name columns of degrees")
-        degree = f"({put(number[form], name)})"
+        degree = f"({put(number[form], self._short(name, SHORT_TEXT) if form == 'text' else name)})"
         return f"CASE WHEN {degree} BETWEEN -{_LARGEST_DEGREE} AND {_LARGEST_DEGREE} THEN {degree} END"
 
     def _user(self) -> str:
@@ -221,7 +223,9 @@ class Statements:
             return put(self.dialect.text, whole(name))
         if form != "text":
             raise self._unusable("user_id", "name a column of ids, as whole numbers or texts")
-        text = put(self.dialect.trimmed, put(self.dialect.text, name))
+        # long ids are compared by a digest
+        digest = put(self.dialect.digest, put(self.dialect.text, name))
+        text = put(self.dialect.trimmed, f"coalesce({self._short(name, SHORT_TEXT)}, {digest})")
         missing = ", ".join(literal(word) for word in MISSING_USERS)
         number = put(self.dialect.text, put(self.dialect.whole_of_text, text))
         return (
@@ -229,6 +233,11 @@ class Statements:
             f"WHEN {put(self.dialect.matches, text, _WHOLE_TEXT)} THEN {number} "
             f"WHEN {put(self.dialect.matches, text, _UUID_TEXT)} THEN lower({text}) ELSE {text} END"
         )
+
+    def _short(self, name: str, longest: int) -> str:
+        """A text, NULL where it is long: to search or to copy it could need more memory than an engine gives."""
+        text = f"({put(self.dialect.text, name)})"
+        return f"(CASE WHEN length({text}) <= {longest} THEN {text} END)"
 
     def _join(self, role: str, rows: str, kind: str = "LEFT JOIN") -> str:
         if role not in self.columns:

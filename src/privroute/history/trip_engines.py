@@ -18,7 +18,7 @@ from privroute.history.bounding import new_salt
 from privroute.history.dialects import DUCKDB, POSTGRESQL, SPARK
 from privroute.history.trip_batches import FORM_TYPES, form_of, plain_columns
 from privroute.history.trip_database import UnreadableError, open_database
-from privroute.history.trip_texts import TextRule
+from privroute.history.trip_texts import LONGEST_TEXT, TextRule
 from privroute.server_address import ServerAddress, driver, is_address, quoted
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["is_engine_source", "open_engine"]
 
 _SPARK_ADDRESS = "spark://"
-_BATCH_ROWS = 65_536
+_BATCH_ROWS = 16_384  # of texts of at most 64 KiB: within the 2 GiB of a batch
 _POSTGRESQL_FORMS: dict[int, Form] = {  # by the numbers of types, which are fixed
     **dict.fromkeys((20, 21, 23), "integer"),
     **dict.fromkeys((700, 701, 1700), "number"),
@@ -115,9 +115,10 @@ def _open_relation(
     relation: Any, columns: Mapping[str, str], public: Mapping[str, Any], *, memory_mb: object, temp_folder: object
 ) -> Iterator[_Relation]:
     name = "the DuckDB relation"
-    schema = _stream_of(relation, name).schema
-    kinds = {field.name: form_of(field.type) for field in schema}
-    forms = _forms(name, columns, kinds)
+    schema = _stream_of(relation, name, "limit", 0).schema
+    forms = _forms(name, columns, {field.name: form_of(field.type) for field in schema})
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    shown = ", ".join(dict.fromkeys(_shown(column, types[column]) for column in columns.values()))
     rules = [TextRule(user_ids=role == "user_id") for role in forms]
     read: list[int] = []  # rows of each reading
 
@@ -126,7 +127,7 @@ def _open_relation(
         read.append(0)
 
         def batches() -> Iterator[Any]:
-            for batch in _stream_of(relation, name):
+            for batch in _stream_of(relation, name, "project", shown):
                 read[-1] += batch.num_rows
                 plain = plain_columns([batch.column(columns[role]) for role in forms], rules)
                 yield pa.RecordBatch.from_arrays(plain, schema=wanted)
@@ -140,9 +141,17 @@ def _open_relation(
         yield _Relation(name, forms, database, stream, read)
 
 
-def _stream_of(relation: Any, name: str) -> Any:
+def _shown(column: str, kind: str) -> str:
+    """A column of a relation; texts that are too long for any role are missing before they are copied."""
+    size = {"VARCHAR": "strlen", "BLOB": "octet_length"}.get(kind)
+    name = quoted(column)
+    return name if size is None else f"CASE WHEN {size}({name}) <= {LONGEST_TEXT} THEN {name} END AS {name}"
+
+
+def _stream_of(relation: Any, name: str, method: str, argument: Any) -> Any:
+    """The rows of a relation after one more step."""
     try:
-        return relation.to_arrow_reader(_BATCH_ROWS)
+        return getattr(relation, method)(argument).to_arrow_reader(_BATCH_ROWS)
     except Exception:  # noqa: BLE001, S110 - whatever it is, it may quote rows
         pass
     raise _failed(name)

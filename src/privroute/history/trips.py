@@ -28,6 +28,7 @@ from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sour
 from privroute.history.trip_raster import TripRaster
 from privroute.history.trip_rows import TripRows
 from privroute.history.trip_tally import FIRST_FAULT, REASONS, Histories, Tally
+from privroute.history.trip_texts import SHORT_TEXT
 from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.network.pairs import OnUnreachable, Pairs
@@ -186,9 +187,12 @@ def _count_table(
     if trips.has_coordinates:
         raster = TripRaster.of(NearestZone(network, trips.max_zone_distance_km))
         public["cells"] = pa.table({"x": raster.x, "y": raster.y, "node": raster.node})
+    longest = max(SHORT_TEXT, _longest_zone(network))
     # everything above is public and has been checked; here the private table is opened
     with open_engine(source, roles, public, memory_mb=memory_mb, temp_folder=temp_folder) as engine:
-        statements = Statements(engine.dialect, engine.forms, roles, reading, frame.contribution, raster, engine.name)
+        statements = Statements(
+            engine.dialect, engine.forms, roles, reading, frame.contribution, raster, engine.name, longest
+        )
         return count_with(engine, statements, tally)
 
 
