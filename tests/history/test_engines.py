@@ -207,10 +207,10 @@ class TestHostileRows:
         with psycopg.connect(postgresql.url, autocommit=True) as server:
             server.execute("DROP TABLE IF EXISTS huge")
             server.execute('CREATE TABLE huge ("user" text, origin text, destination text, departure timestamp)')
-            for user, origin in (("'a'", "'1'"), ("repeat('9', 270000000)", "'1'"), ("'a'", "repeat('9', 270000000)")):
-                server.execute(f"INSERT INTO huge VALUES ({user}, {origin}, '2', '2026-03-28 07:30')")  # noqa: S608
+            for user in ("'a'", "repeat('9', 270000000)"):
+                server.execute(f"INSERT INTO huge VALUES ({user}, '1', '2', '2026-03-28 07:30')")  # noqa: S608
         counts, rows = counted(f"{postgresql.url}#huge", unit="user", max_requests=1, max_per_pair=1)
-        assert (sum(counts), rows.unknown_zone) == (2, 1)
+        assert (sum(counts), rows.read) == (2, 2)
 
     def test_what_an_engine_says_of_a_row_goes_nowhere(self, postgresql: PostgreSQL) -> None:
         """A view of the curator's may fail on a row; its words have the row."""

@@ -162,9 +162,11 @@ class Statements:
         shown = [f"{time[0]} AS local_us", f"{time[1]} AS utc_us"]
         for role in _ENDS:
             shown += self._end(role)
-        if self.contribution is not None:
-            shown.append(f"{self._user()} AS user_id")
-        return f"SELECT {', '.join(shown)} FROM {{trips}} AS trips{self.dialect.fence}"
+        if self.contribution is None:
+            return f"SELECT {', '.join(shown)} FROM {{trips}} AS trips{self.dialect.fence}"
+        text, canonical = self._user()
+        rows = f"SELECT {', '.join(shown)}, {text} AS user_text FROM {{trips}} AS trips{self.dialect.fence}"
+        return f"SELECT u.*, {canonical} AS user_id FROM ({rows}) AS u{self.dialect.fence}"
 
     def _time(self) -> tuple[str, str]:
         name, form = self._column("departure"), self.forms["departure"]
@@ -214,21 +216,22 @@ class Statements:
         degree = f"({put(number[form], self._short(name, SHORT_TEXT) if form == 'text' else name)})"
         return f"CASE WHEN {degree} BETWEEN -{_LARGEST_DEGREE} AND {_LARGEST_DEGREE} THEN {degree} END"
 
-    def _user(self) -> str:
-        """The id as a text; NULL where it is missing."""
+    def _user(self) -> tuple[str, str]:
+        """The id as a text, and the canonical id of `user_text`, NULL where it is missing."""
         name, form = self._column("user_id"), self.forms["user_id"]
         if form == "integer":
-            return put(self.dialect.text, name)
+            return put(self.dialect.text, name), "user_text"
         if form == "number":
-            return put(self.dialect.text, whole(name))
+            return put(self.dialect.text, whole(name)), "user_text"
         if form != "text":
             raise self._unusable("user_id", "name a column of ids, as whole numbers or texts")
         # long ids are compared by a digest
         digest = put(self.dialect.digest, put(self.dialect.text, name))
-        text = put(self.dialect.trimmed, f"coalesce({self._short(name, SHORT_TEXT)}, {digest})")
+        given = put(self.dialect.trimmed, f"coalesce({self._short(name, SHORT_TEXT)}, {digest})")
+        text = "user_text"
         missing = ", ".join(literal(word) for word in MISSING_USERS)
         number = put(self.dialect.text, put(self.dialect.whole_of_text, text))
-        return (
+        return given, (
             f"CASE WHEN lower({text}) IN ({missing}) THEN NULL "
             f"WHEN {put(self.dialect.matches, text, _WHOLE_TEXT)} THEN {number} "
             f"WHEN {put(self.dialect.matches, text, _UUID_TEXT)} THEN lower({text}) ELSE {text} END"
