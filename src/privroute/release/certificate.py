@@ -14,11 +14,11 @@ from privroute.release.adjacency import ADJACENCY, is_adjacency
 from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
+from privroute.study.expected_trips import check_expected
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import check_public_options, measures_days, noise_is_on_flows
 from privroute.study.period_shares import period_shares
 from privroute.study.schema import DAYS_SHARE, LARGEST_SHARE
-from privroute.study.study import check_expected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
