@@ -59,7 +59,7 @@ def forget_some(chance: random.Random) -> None:
         if chance.random() > SHARE:
             right(store, server)
 
-    ServerStore._commit = forgetful  # type: ignore[method-assign]  # noqa: SLF001
+    ServerStore._commit = forgetful  # type: ignore[method-assign, assignment]  # noqa: SLF001
 
 
 def client(address: str, path: Path, life: int, wanted: int) -> None:
