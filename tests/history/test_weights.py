@@ -212,3 +212,9 @@ weight_unit = 2.5
     assert pr.read_trips(tmp_path / "trips.parquet", study, report=lambda _: None).counts.sum() == 7
     study.save(tmp_path / "again.toml")
     assert pr.Study.load(tmp_path / "again.toml") == study
+
+
+def test_tables_of_engines_with_weights_are_refused(network: pr.Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trips, "is_engine_source", lambda _source: True)
+    with pytest.raises(HistoryError, match="weights are read from files only"):
+        pr.read_trips(object(), network, weight="volume", max_weight=7, **READ)
