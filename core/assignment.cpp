@@ -186,7 +186,7 @@ private:
         for (int round = 0; round < rounds; ++round) {
             solver_.move_ramps(std::max(widest * std::pow(0.5, rounds_++), narrowest));
             const Status status = iterate(std::max(0.3 * goal, inner));
-            const double slack = kink_slack(solver_.traffic()) / shortest_;
+            const double above = kink_slack(solver_.traffic()), slack = above > 0.0 ? above / shortest_ : 0.0;
             if (status != Status::converged && status != Status::stalled) return status;
             if (watch_.gap <= goal && watch_.gap + slack <= goal) return Status::converged;
             inner *= 0.1;
@@ -247,7 +247,7 @@ private:
             }
         }
         const double shortest = route_rest(bushes, cost);
-        result_.relative_gap = (total > shortest ? total / shortest - 1.0 : 0.0) + slack / shortest;
+        result_.relative_gap = (total > shortest ? total / shortest - 1.0 : 0.0) + (slack > 0.0 ? slack / shortest : 0.0);
         // Where curves overflow, costs are cut off and no longer tell paths apart: then the gap says nothing.
         const bool cut_off = std::any_of(cost.begin(), cost.end(), [](double c) { return !(c < highest_cost); });
         if (cut_off || !std::isfinite(result_.objective)) result_.relative_gap = std::numeric_limits<double>::infinity();
