@@ -163,3 +163,11 @@ def test_the_sensitivity_of_kinks_is_refused_with_the_reason() -> None:
     # no kink below the ceiling: t is 1 and 1.3 + slope · load there
     flat = network.latency.marginal_slope_bound(0.3 * network.capacity_per_min)
     assert (flat == 0).all()
+
+
+@pytest.mark.parametrize("name", ["bpr", "piecewise"])
+def test_no_demand_has_no_gap(name: str) -> None:
+    given = point_parameters(KINKS) if name == "piecewise" else {}
+    scenario = pr.sioux_falls()
+    found = pr.solve_optimum(scenario.network.with_latency(name, **given), scenario.demand * 0.0)  # type: ignore[arg-type]
+    assert (found.status, found.relative_gap) == ("converged", 0.0)
