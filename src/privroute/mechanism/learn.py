@@ -427,7 +427,9 @@ def _kind(noise: Any) -> NoiseKind:
 
 
 def _of(certificate: Certificate, history: DemandHistory | PeriodHistories) -> Certificate:
-    return replace(certificate, data="simulated") if history.simulated else certificate
+    if history.simulated:
+        return replace(certificate, data="simulated")
+    return replace(certificate, data="counts") if history.elsewhere else certificate
 
 
 @cache
