@@ -103,7 +103,7 @@ public:
         // The certificate is computed from the policy, with its own rounding: if it misses the goal, aim lower.
         double goal = options_.gap;
         for (int attempt = 0; attempt < 4; ++attempt, goal *= 0.3) {
-            result_.status = iterate(goal);
+            result_.status = solver_.traffic().any_kinked ? iterate_with_kinks(goal) : iterate(goal);
             watch_.enter(Phase::extracting);
             extract();
             watch_.phase = Phase::solving;
@@ -177,6 +177,23 @@ private:
         }
     }
 
+    // The same where costs jump: solves with ramps in place of jumps, and moves the ramps until flows that belong to a
+    // kink are there (kinks.hpp).
+    Status iterate_with_kinks(double goal) {
+        constexpr int rounds = 100;
+        constexpr double widest = 0.02, narrowest = 1e-4;
+        double inner = 1e-2;
+        for (int round = 0; round < rounds; ++round) {
+            solver_.move_ramps(std::max(widest * std::pow(0.5, rounds_++), narrowest));
+            const Status status = iterate(std::max(0.3 * goal, inner));
+            const double above = kink_slack(solver_.traffic()), slack = above > 0.0 ? above / shortest_ : 0.0;
+            if (status != Status::converged && status != Status::stalled) return status;
+            if (watch_.gap <= goal && watch_.gap + slack <= goal) return Status::converged;
+            inner *= 0.1;
+        }
+        return Status::stalled;
+    }
+
     // Adds a row to the report; returns the relative gap.
     double note_progress(const BushCost& cost) {
         const Traffic& traffic = solver_.traffic();
@@ -188,7 +205,7 @@ private:
             objective += options_.weighing.objective(problem_.latency, e, flow[e]);
             if (given_[e] > 0.0) given_cost += given_[e] * options_.weighing.cost(problem_.latency, e, flow[e]).cost;
         }
-        const double shortest = cost.shortest + given_cost;
+        const double shortest = shortest_ = cost.shortest + given_cost;
         const double gap = cost.excess > 0.0 ? cost.excess / shortest : 0.0;
         result_.report.push_back({watch_.iteration, gap, objective, watch_.seconds()});
         return gap;
@@ -217,12 +234,25 @@ private:
             total += result_.link_flow[link] * cost[link];
             result_.objective += options_.weighing.objective(problem_.latency, link, y);
         }
+        double slack = 0.0;
+        if (solver_.traffic().any_kinked) {
+            for (std::size_t e = 0; e < reduction_.original.size(); ++e) {
+                const auto link = static_cast<std::size_t>(reduction_.original[e]);
+                if (!solver_.traffic().curve[e].kinked()) continue;
+                const double routed = result_.link_flow[link];
+                const KinkPrice priced = price(solver_.traffic(), e, problem_.background[link] + routed);
+                total += routed * (priced.cost - cost[link]);
+                cost[link] = priced.cost;
+                slack += priced.slack;
+            }
+        }
         const double shortest = route_rest(bushes, cost);
-        result_.relative_gap = total > shortest ? total / shortest - 1.0 : 0.0;
+        result_.relative_gap = (total > shortest ? total / shortest - 1.0 : 0.0) + (slack > 0.0 ? slack / shortest : 0.0);
         // Where curves overflow, costs are cut off and no longer tell paths apart: then the gap says nothing.
         const bool cut_off = std::any_of(cost.begin(), cost.end(), [](double c) { return !(c < highest_cost); });
         if (cut_off || !std::isfinite(result_.objective)) result_.relative_gap = std::numeric_limits<double>::infinity();
         if (any_idle_) result_.policy = lined_up(bushes);
+        result_.link_cost = std::move(cost);
     }
 
     // The bushes of the pairs with demand.
@@ -307,6 +337,8 @@ private:
     int threads_;
     BushSolver solver_;
     bool any_idle_ = false;
+    double shortest_ = 0.0;  // cost of all demand on shortest paths, in the last iteration
+    int rounds_ = 0;         // in which ramps were moved
     Assignment result_;
 };
 

@@ -60,6 +60,7 @@ struct Assignment {
     double relative_gap = 0.0;  // of policy times demand, with shortest paths sought afresh
     double objective = 0.0;
     std::vector<double> link_flow;  // policy times demand, without background
+    std::vector<double> link_cost;  // prices of the certificate; at a kink one between the costs beside it
     std::vector<ReportRow> report;
     PolicyBushes policy;
 };

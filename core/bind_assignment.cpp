@@ -157,6 +157,7 @@ nb::dict assign_py(const Array<Node>& tail, const Array<Node>& head, const Array
     out["relative_gap"] = result.relative_gap;
     out["objective"] = result.objective;
     out["link_flow"] = give(std::move(result.link_flow));
+    out["link_cost"] = give(std::move(result.link_cost));
     nb::dict policy;
     policy["root"] = give(std::move(result.policy.root));
     policy["link_start"] = give(std::move(result.policy.link_start));

@@ -9,6 +9,7 @@
 #include "bush.hpp"
 #include "bush_update.hpp"
 #include "equilibration.hpp"
+#include "kinks.hpp"
 #include "parallel.hpp"
 #include "policy.hpp"
 #include "policy_bushes.hpp"
@@ -90,6 +91,9 @@ public:
     void rebalance() {
         for (Bush& bush : bushes_) bush.rebalance(through_);
     }
+
+    // Puts ramps of this width in place of jumps, placed by the present flows.
+    void move_ramps(double width) { privroute::move_ramps(traffic_, width); }
 
     [[nodiscard]] const Traffic& traffic() const { return traffic_; }
     [[nodiscard]] const std::vector<Bush>& bushes() const { return bushes_; }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "curves.hpp"
+#include "cost_curve.hpp"
 
 namespace privroute {
 

@@ -22,6 +22,7 @@ struct Traffic {
     std::vector<double> slope;  // derivative of cost at flow
     bool any_steep;
     bool all_straight;
+    bool any_kinked;  // ramps are in place of jumps: kinks.hpp
 
     Traffic(std::vector<CostCurve> curves, std::vector<CostCurve> own_curves, std::vector<double> fixed_costs,
             const Weighing& weights, std::vector<double> fixed_flow)
@@ -34,7 +35,8 @@ struct Traffic {
           cost(curve.size()),
           slope(curve.size()),
           any_steep(std::any_of(curve.begin(), curve.end(), [](const CostCurve& c) { return c.steep(); })),
-          all_straight(std::all_of(curve.begin(), curve.end(), [](const CostCurve& c) { return c.straight(); })) {
+          all_straight(std::all_of(curve.begin(), curve.end(), [](const CostCurve& c) { return c.straight(); })),
+          any_kinked(std::any_of(curve.begin(), curve.end(), [](const CostCurve& c) { return c.kinked(); })) {
         refresh();
     }
 

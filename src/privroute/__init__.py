@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from privroute.mechanism import theory as theory
     from privroute.mechanism.learn import learn as learn
     from privroute.mechanism.stream import Stream as Stream
+    from privroute.network.data_network import LineOptions as LineOptions
+    from privroute.network.data_network import read_topology_zoo as read_topology_zoo
     from privroute.network.demand import Demand as Demand
     from privroute.network.draw import draw_network as draw_network
     from privroute.network.geojson import write_geojson as write_geojson
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
     from privroute.network.road_classes import RoadClass as RoadClass
     from privroute.network.sioux_falls import Scenario as Scenario
     from privroute.network.sioux_falls import sioux_falls as sioux_falls
+    from privroute.network.sndlib import read_sndlib as read_sndlib
+    from privroute.network.sndlib import read_sndlib_demands as read_sndlib_demands
     from privroute.network.streets import Streets as Streets
     from privroute.network.tntp import read_tntp as read_tntp
     from privroute.network.tntp import read_tntp_trips as read_tntp_trips
@@ -117,6 +121,7 @@ _PUBLIC = {
     "mechanism.learn": ("learn",),
     "mechanism.stream": ("Stream",),
     "mechanism.theory": ("theory",),
+    "network.data_network": ("LineOptions", "read_topology_zoo"),
     "network.demand": ("Demand",),
     "network.draw": ("draw_network",),
     "network.geojson": ("write_geojson",),
@@ -131,6 +136,7 @@ _PUBLIC = {
     "network.pairs": ("Pairs", "free_flow_minutes"),
     "network.road_classes": ("ROAD_CLASSES", "RoadClass"),
     "network.sioux_falls": ("Scenario", "sioux_falls"),
+    "network.sndlib": ("read_sndlib", "read_sndlib_demands"),
     "network.streets": ("Streets",),
     "network.tntp": ("read_tntp", "read_tntp_trips"),
     "network.zone_areas": ("ZoneAreas",),

@@ -5,6 +5,7 @@ A curve that is added to the table needs an entry in `CASES`; the tests of test_
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import numpy as np
 import privroute as pr
 from privroute.network.curve import Curve, Links, Parameter
 from privroute.network.curves import CURVES
+from privroute.network.point_curves import MOST_POINTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,17 +29,42 @@ class Cases:
     parameters : name -> values, extreme ones too
     loads : smallest and largest flow over capacity at which derivatives are compared
     tightness : the largest slope that is found is at least this part of `marginal_slope_bound`
+    kinks : the curve has them: slopes jump, and no bound on the marginal cost's slope exists
+    draw : instead of `parameters`, where values depend on each other
     """
 
     parameters: dict[str, tuple[float, ...]]
     loads: tuple[float, float] = (0.05, 3.0)
     tightness: float = 0.9
+    kinks: bool = False
+    draw: Callable[[int, np.random.Generator], dict[str, NDArray[np.float64]]] | None = None
+
+
+def random_points(links: int, chance: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+    """Convex points; a fifth of the links have one only and are straight, some begin flat."""
+    loads, factors = np.zeros((MOST_POINTS, links)), np.zeros((MOST_POINTS, links))
+    for link in range(links):
+        count = 1 if chance.random() < 0.2 else int(chance.integers(2, MOST_POINTS + 1))
+        spans = chance.uniform(0.05, 0.6, count)
+        slopes = np.cumsum(np.where(chance.random(count) < 0.2, 0.0, chance.exponential(1.0, count)))
+        loads[:count, link] = np.cumsum(spans)
+        factors[:count, link] = 1.0 + np.cumsum(spans * slopes)
+    values = {}
+    for number in range(MOST_POINTS):
+        values[f"load_{number + 1}"], values[f"factor_{number + 1}"] = loads[number], factors[number]
+    return values
 
 
 CASES = {
     "bpr": Cases(
         {"b": (0.0, 0.15, 1.0, 4.0), "power": (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.3, 16.0, 17.0)},
     ),
+    "piecewise": Cases({}, kinks=True, draw=random_points),
+    "table": Cases({}, draw=random_points),
+    "conical": Cases({"alpha": (1.1, 1.5, 2.0, 4.0, 6.0, 12.0)}),
+    "akcelik": Cases({"delay": (0.1, 0.4, 1.6), "period_min": (15.0, 60.0, 240.0)}, tightness=0.6),
+    "mm1": Cases({"packet": (0.0, 0.008, 1.0, 3.0), "limit": (0.0, 0.5, 0.9, 0.95, 0.99)}, tightness=0.6),
+    "davidson": Cases({"delay": (0.0, 0.1, 1.0), "limit": (0.0, 0.7, 0.95, 0.99)}, tightness=0.6),
 }
 
 
@@ -45,7 +72,12 @@ def random_latency(name: str, links: int, chance: np.random.Generator) -> pr.Lat
     """Links with random curves of one name; a tenth of them have no free-flow time."""
     free = np.where(chance.random(links) < 0.1, 0.0, chance.uniform(0.1, 20.0, links))
     capacity = 10.0 ** chance.uniform(-2, 3, links)
-    chosen = {parameter: chance.choice(values, links) for parameter, values in CASES[name].parameters.items()}
+    draw = CASES[name].draw
+    chosen = (
+        draw(links, chance)
+        if draw is not None
+        else {parameter: chance.choice(values, links) for parameter, values in CASES[name].parameters.items()}
+    )
     assert list(chosen) == [parameter.name for parameter in CURVES[name].parameters]
     return pr.Latency.of(name, free, capacity, **chosen)
 

@@ -51,6 +51,13 @@ def same_derivative(function: Function, at: NDArray[np.float64], claimed: NDArra
     )
 
 
+def away_from_kinks(latency: pr.Latency, flow: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Where no kink, and no end of a rounded corner, is within the steps of `derivative`."""
+    steps = np.linspace(0.998, 1.002, 9)[:, None]
+    slopes = latency.marginal_slope(flow * steps)
+    return np.asarray((np.abs(slopes - slopes[0]) <= 1e-2 * slopes[0]).all(axis=0))
+
+
 def test_each_curve_has_values_to_try_and_a_kind() -> None:
     assert list(CASES) == list(CURVES)
     assert get_args(LatencyKind) == tuple(latency_kinds())
@@ -63,6 +70,10 @@ def test_the_core_has_the_same_curves_in_the_same_order() -> None:
 @EACH
 def test_slopes_and_costs_are_derivatives(name: str) -> None:
     latency, flow = loaded(name, 1)
+    if CASES[name].draw is not None:  # no corner within the step of the differences
+        flow = flow[away := away_from_kinks(latency, flow)]
+        latency = latency[away]
+        assert len(latency) > LINKS / 2
     same_derivative(latency.integral, flow, latency.time(flow))
     same_derivative(latency.time, flow, latency.time_slope(flow))
     same_derivative(lambda y: y * latency.time(y), flow, latency.marginal_cost(flow))
@@ -70,7 +81,7 @@ def test_slopes_and_costs_are_derivatives(name: str) -> None:
     np.testing.assert_allclose(
         latency.marginal_cost(flow), latency.time(flow) + flow * latency.time_slope(flow), rtol=1e-13
     )
-    assert (latency.integral(np.zeros(LINKS)) == 0).all()
+    assert (latency.integral(np.zeros(len(latency))) == 0).all()
 
 
 @EACH
@@ -104,7 +115,7 @@ def test_defaults_are_allowed_and_values_outside_the_range_are_not(name: str) ->
 @EACH
 @pytest.mark.parametrize("ceiling", [1.5, 8.0, np.inf])
 def test_bounds_hold_for_every_flow_that_was_tried(name: str, ceiling: float) -> None:
-    """A bound that is refused has slopes without bound: they grow and grow towards zero flow."""
+    """A bound that is refused has slopes without bound: they grow and grow towards zero flow, or jump."""
     latency, most = loaded(name, 4)
     free = latency.free_flow_min
     highest = np.multiply(free, ceiling, out=np.zeros(LINKS), where=free > 0)
@@ -116,7 +127,7 @@ def test_bounds_hold_for_every_flow_that_was_tried(name: str, ceiling: float) ->
     with np.errstate(invalid="ignore"):
         elasticity = np.where(below & (flows > 0), flows * slope / cost, 0.0)
     assert (elasticity <= latency.elasticity_bound(highest) * (1 + 1e-12)).all()
-    finite = np.isfinite(slope).all(axis=0)
+    finite = np.isfinite(slope).all(axis=0) & (latency.straight | (not CASES[name].kinks))
     so_far = latency[finite].marginal_slope_up_to(flows[:, finite])
     assert (np.maximum.accumulate(slope[:, finite]) <= so_far * (1 + 1e-12)).all()
     largest = np.where(below, slope, 0.0).max(axis=0)
@@ -125,13 +136,14 @@ def test_bounds_hold_for_every_flow_that_was_tried(name: str, ceiling: float) ->
         try:
             bound = latency[[link]].marginal_slope_bound(most[link], highest[link])[0]
         except NetworkError:
-            assert slope[1, link] > 1e3 * slope[-1, link]
+            assert not latency.straight[link]
+            assert CASES[name].kinks or slope[1, link] > 1e3 * slope[-1, link]
             continue
         bounded += 1
         assert largest[link] <= bound * (1 + 1e-12)
         if below[:, link].sum() > 1000:
             assert largest[link] >= CASES[name].tightness * bound
-    assert bounded > LINKS / 2
+    assert bounded > (0 if CASES[name].kinks else LINKS / 2)
 
 
 @EACH

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 PUBLIC_DEMAND = "Public demand: TNTP trips (.tntp), CSV (.csv), Open Matrix (.omx), or sioux-falls (built in)."
-ExportName = Literal["geojson", "gpkg", "csv", "gmns", "routes", "sumo", "matsim", "omx"]
+ExportName = Literal["geojson", "gpkg", "csv", "gmns", "routes", "sumo", "matsim", "omx", "splits"]
 
 MatrixOption = Annotated[
     str | None, typer.Option("--matrix", help="Name of the matrix, if an Open Matrix file contains several.")

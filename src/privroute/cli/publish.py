@@ -73,7 +73,7 @@ def export(
 
     geojson, gpkg (with styles for QGIS) and csv have link flows and routes; routes is one Parquet table; gmns is a
     network with link performance; omx has matrices of demand and minutes; sumo and matsim have a network and vehicles
-    that follow the policy, drawn from the released demand.
+    that follow the policy, drawn from the released demand; splits has split ratios and segment lists for routers.
     """
     try:
         from privroute.handover.export import FILES, hand_over  # noqa: PLC0415 - optional packages
@@ -82,8 +82,8 @@ def export(
     taken = [] if overwrite else [out / name for name in FILES[kind] if (out / name).exists()]
     if taken:
         raise _taken(taken[0])
-    if demand is not None and kind not in ("sumo", "matsim", "omx"):
-        raise InputError(f"--demand is only valid with --format sumo, matsim or omx, not {kind}; remove it")
+    if demand is not None and kind not in ("sumo", "matsim", "omx", "splits"):
+        raise InputError(f"--demand is only valid with --format sumo, matsim, omx or splits, not {kind}; remove it")
     found = load(release, trusted, at)
     traffic = None
     if demand is not None:

@@ -9,6 +9,9 @@ costs g, over y = background + Σ_w Λ_w x_w with a unit flow x_w for each pair.
 the marginal cost t = f + y f' for the optimum, the time f for the equilibrium, f + (1 − fairness) y f' between them,
 each with g. How far a solution is from that is its relative gap, Σ_e c_e (y_e − background_e) / Σ_w Λ_w (least cost of
 w) − 1, computed at the end from the policy's link flows and shortest paths sought afresh.
+
+Where curves have kinks, costs c_e are subgradients at flows q_e near y_e, and the gap also has what the link terms at y
+lie above their tangents at q (docs/model.md, Kinks): it still bounds how far the objective is above its minimum.
 """
 
 from __future__ import annotations
@@ -69,6 +72,7 @@ class Solution:
 
     policy : pairs without demand have the shortest path at the final costs
     link_flow : (links,) y, vehicles per minute, background included; that of `policy` under the demand
+    link_cost : (links,) prices c_e of the certificate: the cost at y, at a kink one between the costs beside it
     total_travel_time : Σ_e y_e f_e(y_e), vehicle-minutes per minute
     objective : what was minimised
     relative_gap : see the module; "converged" means at most the gap asked for
@@ -77,6 +81,7 @@ class Solution:
 
     policy: RoutingPolicy
     link_flow: NDArray[np.float64]
+    link_cost: NDArray[np.float64]
     total_travel_time: float
     objective: float
     relative_gap: float
@@ -206,6 +211,7 @@ def _solve(
     return Solution(
         policy=policy,
         link_flow=flow,
+        link_cost=freeze(found["link_cost"]),
         total_travel_time=total_travel_time,
         objective=found["objective"],
         relative_gap=found["relative_gap"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from privroute.errors import InputError
-from privroute.handover import matsim, omx, sumo
+from privroute.handover import matsim, omx, split_ratios, sumo
 from privroute.network.text_files import as_path
 from privroute.serve.export import FILES as TABLE_FILES
 from privroute.serve.export import export_release
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES", "HandoverFormat", "hand_over"]
 
-HandoverFormat = Literal["geojson", "gpkg", "csv", "gmns", "routes", "sumo", "matsim", "omx"]
+HandoverFormat = Literal["geojson", "gpkg", "csv", "gmns", "routes", "sumo", "matsim", "omx", "splits"]
 FILES: dict[str, tuple[str, ...]] = {
     **TABLE_FILES,
     "sumo": sumo.FILES,
     "matsim": matsim.FILES,
     "omx": omx.FILES,
+    "splits": split_ratios.FILES,
 }
 
 
@@ -46,8 +47,8 @@ def hand_over(
 
     Of a release of several periods each has a folder of its own, such as workday_0700-0800.
 
-    kind : geojson, gpkg, csv, gmns, routes (Parquet), sumo, matsim or omx
-    demand : of sumo, matsim and omx: another one than the released
+    kind : geojson, gpkg, csv, gmns, routes (Parquet), sumo, matsim, omx or splits (ratios and segment lists)
+    demand : of sumo, matsim, omx and splits: another one than the released
     period_min : of sumo and matsim: how long vehicles depart; seed : of matsim: from which vehicles are drawn
     most_routes : of each pair, the most probable ones
     one_period : write the period that the release shows (`Release.at`) alone, into the folder itself
@@ -96,4 +97,8 @@ def hand_over(
         )
     if kind == "matsim":
         return matsim.write_matsim(release, place, demand=demand, period_min=period_min, seed=seed, progress=progress)
+    if kind == "splits":
+        return split_ratios.write_split_ratios(
+            release, place, demand=demand, most_routes=most_routes, progress=progress
+        )
     return omx.write_omx(release, place, demand=demand, progress=progress)

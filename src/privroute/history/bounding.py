@@ -1,5 +1,8 @@
 """Contribution bounding: at most k requests of each user are kept, chosen without looking at anybody else's.
 
+Where requests have weights, each counts as that many: the numbers kept are sums of weights, and a request is kept whole
+or not at all (docs/proofs/weights.md).
+
 Each request gets a key: a hash of a salt, its user, its time, its pair, and a number that tells equal ones apart. Of
 each user's requests for a pair the k_p with the smallest keys are kept, and of those the k with the smallest. Keys come
 from the request alone, so which requests of a user are kept depends on that user's requests and the salt, never on
@@ -34,27 +37,31 @@ class Keys:
     copies: str = ""
 
     @classmethod
-    def of_files(cls) -> Keys:
+    def of_files(cls, *, weighed: bool = False) -> Keys:
         """DuckDB's, under a new salt."""
         # the separators keep different requests different; equal requests are interchangeable, so their order is free
-        parts = "'/' || clock_us || '/' || pair || '/' || copy || '/' || user_id"
+        weight = "weight || '/' || " if weighed else ""
+        parts = f"'/' || clock_us || '/' || pair || '/' || copy || '/' || {weight}user_id"
         return cls(f"md5_number('{new_salt()}' || {parts})")
 
 
 def kept_requests(requests: str, contribution: Contribution, keys: Keys | None = None) -> str:
-    """SQL of the requests to keep, as a table with the columns day, slot and pair.
+    """SQL of the requests to keep, as a table with the columns day, slot and pair, and weight where they have one.
 
-    requests : SQL of a table with the columns user_id (a text), day, slot, clock_us (time) and pair
+    requests : SQL of a table with the columns user_id (a text), day, slot, clock_us (time) and pair, and weight
     """
     unit = _unit(contribution)
-    keyed = _keyed(requests, keys)
-    order = _ORDER
-    per_pair = f"SELECT *, row_number() OVER (PARTITION BY {unit}, pair {order}) AS of_pair FROM ({keyed}) AS keyed"
+    weighed = contribution.max_weight is not None
+    keyed = _keyed(requests, keys, weighed=weighed)
+    order = f"{_ORDER}, weight" if weighed else _ORDER
+    so_far, rows = ("sum(weight)", " ROWS UNBOUNDED PRECEDING") if weighed else ("row_number()", "")
+    per_pair = f"SELECT *, {so_far} OVER (PARTITION BY {unit}, pair {order}{rows}) AS of_pair FROM ({keyed}) AS keyed"
     per_user = (
-        f"SELECT *, row_number() OVER (PARTITION BY {unit} {order}) AS of_user FROM ({per_pair}) AS per_pair "
+        f"SELECT *, {so_far} OVER (PARTITION BY {unit} {order}{rows}) AS of_user FROM ({per_pair}) AS per_pair "
         f"WHERE of_pair <= {contribution.max_per_pair}"
     )
-    return f"SELECT day, slot, pair FROM ({per_user}) AS per_user WHERE of_user <= {contribution.max_requests}"
+    shown = "day, slot, pair, weight" if weighed else "day, slot, pair"
+    return f"SELECT {shown} FROM ({per_user}) AS per_user WHERE of_user <= {contribution.max_requests}"
 
 
 def exceeding(requests: str, contribution: Contribution) -> str:
@@ -79,14 +86,16 @@ def bounded_total(requests: str, contribution: Contribution, keys: Keys | None =
     return f"SELECT slot, count(*) AS requests FROM ({within}) AS within GROUP BY slot"
 
 
-def _keyed(requests: str, keys: Keys | None) -> str:
+def _keyed(requests: str, keys: Keys | None, *, weighed: bool = False) -> str:
     """SQL of the requests with their keys."""
-    keys = keys or Keys.of_files()
+    keys = keys or Keys.of_files(weighed=weighed)
+    weight = ", weight" if weighed else ""
     numbered = (
-        "SELECT user_id, day, slot, clock_us, pair, "
-        f"row_number() OVER (PARTITION BY user_id, clock_us, pair {keys.copies}) AS copy FROM {requests} AS requests"
+        f"SELECT user_id, day, slot, clock_us, pair{weight}, "
+        f"row_number() OVER (PARTITION BY user_id, clock_us, pair{weight} {keys.copies}) AS copy "
+        f"FROM {requests} AS requests"
     )
-    return f"SELECT user_id, day, slot, clock_us, pair, copy, {keys.key} AS key FROM ({numbered}) AS numbered"
+    return f"SELECT user_id, day, slot, clock_us, pair{weight}, copy, {keys.key} AS key FROM ({numbered}) AS numbered"
 
 
 def _unit(contribution: Contribution) -> str:

@@ -154,6 +154,8 @@ def _check_frame(frame: Frame, **said: object) -> None:
             raise HistoryError(f"daily counts are read by their dates; the study needs {arg('dates')}")
         if frame.calendar.has_slots:
             raise HistoryError("daily counts have no hours; the study needs one period and no kinds of days")
+        if frame.contribution is not None and not frame.contribution.of_users:
+            raise HistoryError(f"daily counts have no weights; omit {arg('max_weight')}")
         if frame.contribution is not None:
             raise HistoryError(f"daily counts contain no user ids; the study needs {arg('unit', 'request')}")
 

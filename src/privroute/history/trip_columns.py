@@ -274,6 +274,18 @@ def coordinate(name: str, form: Form) -> str | None:
     return f"TRY_CAST({name} AS DOUBLE)" if form in ("integer", "number", "text") else None
 
 
+def weight_units(name: str, form: Form, unit: float, most: int) -> str | None:
+    """SQL for a weight in whole units, 0 to `most`; NULL where it is missing, negative or not a number.
+
+    It depends on the row alone, and what is above `most` is cut off: docs/proofs/weights.md, Lemma 1.
+    """
+    number = coordinate(name, form)
+    if number is None:
+        return None
+    whole = f"CAST(least(floor({number} / {unit!r} + 0.5), {most}) AS BIGINT)"
+    return f"CASE WHEN {number} >= 0 AND NOT isnan({number}) THEN {whole} END"
+
+
 def user_key(name: str, form: Form) -> str | None:
     """SQL for a user's id as a text, NULL where it is missing; None for forms that hold no ids.
 

@@ -143,6 +143,7 @@ _DEGREES = "coordinates are numbers"
 COLUMN_ADVICE = {
     "departure": f"departure times are timestamps or texts; for numbers pass {arg('epoch_unit')}",
     "user_id": "user ids are whole numbers or texts",
+    "weight": "weights are numbers",
     **dict.fromkeys(("origin", "destination"), _ENDS),
     **{f"{role}_{axis}": _DEGREES for role in ("origin", "destination") for axis in ("lon", "lat")},
 }

@@ -18,6 +18,7 @@ _WORDS = {
     "unreadable_count": "with an unreadable number of trips",
     "outside": "outside the dates, weekdays or period",
     "missing_user": "without a user id",
+    "unreadable_weight": "with a weight that is not a number of at least 0",
     "unknown_zone": "with an origin or destination that is not a zone of the network",
     "missing_place": "without coordinates",
     "swapped_place": "whose longitude and latitude look swapped",
@@ -43,6 +44,7 @@ class TripRows:
     unreadable_time, outside : no departure time or date, or one outside the dates, weekdays or period
     unreadable_count : of files of daily counts, rows whose number of trips is not a whole number of at least 0
     missing_user : at user level, rows without a user id
+    unreadable_weight : rows whose weight is missing, negative or not a number
     unknown_zone, within_zone, no_path : an end that is no zone, twice the same zone, no path
     missing_place, swapped_place, outside_network, too_far : of trips with coordinates: there are none; they would have
         a zone with longitude and latitude swapped; they are outside of the network; they are in no zone, and farther
@@ -57,6 +59,7 @@ class TripRows:
     unreadable_count: int = 0
     outside: int = 0
     missing_user: int = 0
+    unreadable_weight: int = 0
     unknown_zone: int = 0
     within_zone: int = 0
     no_path: int = 0

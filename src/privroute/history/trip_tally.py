@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
     from privroute.study.frame import Frame
 
-__all__ = ["FIRST_FAULT", "REASONS", "Histories", "Tally"]
+__all__ = ["FIRST_FAULT", "REASONS", "UNREADABLE_WEIGHT", "Histories", "Tally"]
 
 Histories = Any
 """A DemandHistory, or a PeriodHistories where there are several periods: the arguments' values decide."""
 
 REASONS = ("counted", "unreadable_time", "missing_user", "unknown_zone", "within_zone", "no_path", *FAULTS.values())
-FIRST_FAULT = len(REASONS) - len(FAULTS) - 1  # the fault -k stands k places behind it
+REASONS += ("unreadable_weight",)
+UNREADABLE_WEIGHT = len(REASONS) - 1
+FIRST_FAULT = UNREADABLE_WEIGHT - len(FAULTS) - 1  # the fault -k stands k places behind it
 
 
 class Tally:
@@ -43,11 +45,17 @@ class Tally:
             self._row[at, days] = first + np.arange(len(days))
             first += len(days)
 
-    def add(self, reason: NDArray[np.int32], day: Any, pair: Any, trips: Any = None, slot: Any = None) -> None:
-        """Add rows with a reason, and where that is 0 a day of the span, a slot and a pair; each stands for trips."""
+    def add(
+        self, reason: NDArray[np.int32], day: Any, pair: Any, trips: Any = None, slot: Any = None, weight: Any = None
+    ) -> None:
+        """Add rows with a reason, and where that is 0 a day of the span, a slot and a pair; each stands for trips.
+
+        weight : as how many requests the trips count, all together; as many as they are where there are no weights
+        """
         trips = np.ones(reason.size, np.int64) if trips is None else trips
         np.add.at(self.reasons, reason, trips)
         good = reason == 0
+        trips = trips if weight is None else weight
         slots = 0 if slot is None else slot[good].astype(np.int64)
         rows = self._row[slots, day[good].astype(np.int64)]
         self._counts.add(rows * len(self._frame.pairs) + pair[good].astype(np.int64), trips[good])

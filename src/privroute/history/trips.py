@@ -20,6 +20,7 @@ from privroute.history.trip_columns import (
     in_period,
     slot_number,
     user_key,
+    weight_units,
     zone_key,
 )
 from privroute.history.trip_database import Database, UnreadableError, open_database, out_of_memory
@@ -27,7 +28,7 @@ from privroute.history.trip_engines import is_engine_source, open_engine
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
 from privroute.history.trip_raster import TripRaster
 from privroute.history.trip_rows import TripRows
-from privroute.history.trip_tally import FIRST_FAULT, REASONS, Histories, Tally
+from privroute.history.trip_tally import FIRST_FAULT, REASONS, UNREADABLE_WEIGHT, Histories, Tally
 from privroute.history.trip_texts import SHORT_TEXT
 from privroute.network.checks import check_type
 from privroute.network.network import Network
@@ -78,6 +79,9 @@ def read_trips(
     unit: Unit | None = None,
     max_requests: int | None = None,
     max_per_pair: int | None = None,
+    max_weight: int | None = None,
+    weight: str | None = None,
+    weight_unit: float | None = None,
     pre_bounded: bool | None = None,
     expansion: float | None = None,
     on_unreachable: OnUnreachable | None = None,
@@ -111,6 +115,9 @@ def read_trips(
     unit : "request" (default); or "user" or "user-day", which keep at most `max_requests` requests of each user (and
         day), and of those at most `max_per_pair` for one pair, chosen at random independently of other users; `user`
         is the column of ids (default: user). The guarantee must be for the same unit.
+    weight, weight_unit, max_weight : column of weights, the weight that counts as one request, and as how many a
+        request counts at most: weights are rounded to whole numbers and cut off at `max_weight`, and bounds on users
+        are on these numbers. Rows whose weight is negative or no number are dropped. Default: each counts as one
     pre_bounded : for unit user: the caller asserts that the files contain no more than these bounds for each user in
         the whole data set, selected before its first release. A ledger with kept requests requires it: every call
         selects again, so calls for different dates would contain more requests of a user together.
@@ -137,8 +144,16 @@ def read_trips(
             "tz": tz,
             **_given({"day_types": day_types, "holidays": holidays}),
         },
-        {"unit": unit, "max_requests": max_requests, "max_per_pair": max_per_pair, "pre_bounded": pre_bounded},
         {
+            "unit": unit,
+            "max_requests": max_requests,
+            "max_per_pair": max_per_pair,
+            "pre_bounded": pre_bounded,
+            "max_weight": max_weight,
+        },
+        {
+            "weight": weight,
+            "weight_unit": weight_unit,
             "origin": origin,
             "destination": destination,
             "departure": departure,
@@ -149,9 +164,17 @@ def read_trips(
         },
         {"expansion": expansion, "on_unreachable": on_unreachable},
     )
-    roles = trips.roles(with_user=frame.contribution is not None)
+    kept = frame.contribution
+    if (trips.weight is None) != (kept is None or kept.max_weight is None):
+        raise HistoryError(
+            f"{arg('weight')} and {arg('max_weight')} belong together: the column of weights, and as how many requests "
+            "one of them counts at most; pass both or none"
+        )
+    roles = trips.roles(with_user=kept is not None and kept.of_users)
     tally = Tally(frame)
     if is_engine_source(source):
+        if kept is not None and kept.max_weight is not None:
+            raise HistoryError("weights are read from files only, not from tables of an engine; export the table")
         with spelling:
             rows = _count_table(source, network, frame, trips, tally, memory_mb=memory_mb, temp_folder=temp_folder)
         return _told(rows, tally, diagnostics, report)
@@ -165,7 +188,7 @@ def read_trips(
             database.put(name, table)
         if nearest is not None:
             database.define("nearest_zone", lambda lon, lat: pa.array(nearest.codes(_floats(lon), _floats(lat))))
-        scan = _Scan(database, reading, frame.contribution, roles, _longest_zone(network))
+        scan = _Scan(database, reading, kept, roles, _longest_zone(network), trips.weight_unit)
         rows = scan.files(found, tally, progress=progress)
     return _told(rows, tally, diagnostics, report)
 
@@ -236,12 +259,16 @@ class _Scan:
         contribution: Contribution | None,
         roles: Mapping[str, str],
         longest_zone: int,
+        weight_unit: float,
     ) -> None:
         self.database = database
         self.reading = reading
         self.contribution = contribution
         self.roles = roles
         self.longest_zone = longest_zone
+        self.weight_unit = weight_unit
+        self.of_users = contribution is not None and contribution.of_users
+        self.max_weight = None if contribution is None else contribution.max_weight
 
     def files(self, paths: list[Path], tally: Tally, *, progress: Progress | None) -> TripRows:
         """Sum up the rows; every file is read once. Returns what became of each row."""
@@ -267,9 +294,11 @@ class _Scan:
             "LEFT JOIN pairs p ON p.origin = l.origin AND p.destination = l.destination"
         )
         above_bounds = 0
-        if self.contribution is None:
+        weighed = self.max_weight is not None
+        if self.contribution is None or not self.of_users:
             # summed up here and not by DuckDB, which would hash what is an index
             slot = ", slot" if self.reading.calendar.has_slots else ""
+            slot += ", coalesce(weight, 0) AS weight" if weighed else ""
             for rows in self.database.batches(f"SELECT reason, day, pair{slot} FROM ({requests})"):
                 tally.add(**rows)
         else:
@@ -280,10 +309,14 @@ class _Scan:
                 self.contribution.pre_bounded and not self.database.rows(exceeding(usable, self.contribution))[0][0]
             )
             chosen = f"(SELECT day, slot, pair FROM {usable})" if within else kept_requests(usable, self.contribution)
-            kept = f"SELECT 0 AS reason, day, slot, pair FROM ({chosen})"
-            dropped = "SELECT reason, -1 AS day, 0 AS slot, -1 AS pair FROM requests WHERE reason > 0"
+            shown, none = (", weight", ", 0 AS weight") if weighed else ("", "")
+            kept = f"SELECT 0 AS reason, day, slot, pair{shown} FROM ({chosen})"
+            dropped = f"SELECT reason, -1 AS day, 0 AS slot, -1 AS pair{none} FROM requests WHERE reason > 0"
+            sums = "reason, day, slot, pair, CAST(sum(weight) AS BIGINT) AS weight" if weighed else "*"
             tally.add(
-                **self.database.arrays(f"SELECT *, count(*) AS trips FROM ({kept} UNION ALL {dropped}) GROUP BY ALL")
+                **self.database.arrays(
+                    f"SELECT {sums}, count(*) AS trips FROM ({kept} UNION ALL {dropped}) GROUP BY ALL"
+                )
             )
             above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(tally.reasons.sum())
             if self.contribution.max_for_total is not None:
@@ -296,11 +329,12 @@ class _Scan:
 
     def _reason(self) -> str:
         """SQL of the position in REASONS."""
-        missing_user = "FALSE" if self.contribution is None else "user_id IS NULL"
+        missing_user = "user_id IS NULL" if self.of_users else "FALSE"
+        unreadable = "" if self.max_weight is None else f"WHEN weight IS NULL THEN {UNREADABLE_WEIGHT} "
         return (
             f"CASE WHEN day IS NULL THEN 1 WHEN {missing_user} THEN 2 "
             f"WHEN l.fault < 0 THEN {FIRST_FAULT} - l.fault WHEN l.origin IS NULL OR l.destination IS NULL THEN 3 "
-            "WHEN l.origin = l.destination THEN 4 WHEN pair IS NULL THEN 5 ELSE 0 END"
+            f"WHEN l.origin = l.destination THEN 4 WHEN pair IS NULL THEN 5 {unreadable}ELSE 0 END"
         )
 
     def _located(self, source: Source, table: str) -> str:
@@ -314,7 +348,12 @@ class _Scan:
             raise _unusable(source, "departure", self.reading)
         ends = [self._end(source, role) for role in ("origin", "destination")]
         shown = [f"{day_number(days)} AS day", f"{slot_number(days)} AS slot", *(end.key for end in ends)]
-        if self.contribution is not None:
+        if self.max_weight is not None:
+            weight = weight_units("weight", source.forms["weight"], self.weight_unit, self.max_weight)
+            if weight is None:
+                raise _unusable(source, "weight", self.reading)
+            shown.append(f"{weight} AS weight")
+        if self.of_users:
             key = user_key("user_id", source.forms["user_id"])
             if key is None:
                 raise _unusable(source, "user_id", self.reading)
@@ -326,7 +365,8 @@ class _Scan:
             f"WHERE {in_period(days)} OR (local_us IS NULL AND utc_us IS NULL)"
         )
         joins = " ".join(end.join for end in ends)
-        extra = "" if self.contribution is None else ", r.user_id, r.clock_us"
+        extra = ", r.user_id, r.clock_us" if self.of_users else ""
+        extra += "" if self.max_weight is None else ", r.weight"
         fault = f"least({ends[0].fault}, {ends[1].fault})"
         nodes = f"{ends[0].node} AS origin, {ends[1].node} AS destination, {fault} AS fault"
         return f"SELECT r.day, r.slot, {nodes}{extra} FROM ({rows}) r {joins}"

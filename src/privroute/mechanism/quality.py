@@ -187,7 +187,8 @@ class _Counted:
         """
         frame, sums = study.frame, published.sums
         per_unit = 1 if frame.contribution is None else frame.contribution.max_requests
-        trips: Trips = "all" if frame.contribution is None else "kept" if published.factor is None else "scaled"
+        whole = frame.contribution is None or not frame.contribution.of_users
+        trips: Trips = "all" if whole else "kept" if published.factor is None else "scaled"
         request = _request(study, published)
         if sums is None:
             total = 2 * model.total_per_min / request + _SPARE_DEVIATIONS * error + _SPARE_TRIPS

@@ -258,7 +258,7 @@ def _shared(guarantee: Guarantee, frame: Frame) -> dict[str, Any]:
 
 def _bounds(kept: Contribution) -> dict[str, Any]:
     """Plain values; a stream measures no total."""
-    return {name: value for name, value in asdict(kept).items() if name != "max_for_total"}
+    return {name: value for name, value in asdict(kept).items() if name != "max_for_total" and value is not None}
 
 
 def _word(value: object) -> str:

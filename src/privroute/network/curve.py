@@ -83,6 +83,12 @@ class Curve(ABC):
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]]
+    flat_pieces: ClassVar[bool] = False
+    """Whether f may be constant on a part of its range and rise elsewhere."""
+
+    def check(self, links: Links) -> None:
+        """Raise NetworkError where parameters do not fit together so that f and t do not decrease."""
+        del links
 
     @abstractmethod
     def rises(self, links: Links) -> NDArray[np.bool_]:

@@ -18,9 +18,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["CURVE_COLUMN", "curve_names", "latency_of_columns", "parameter_columns", "values_by_column"]
+    from privroute.network.curve import Parameter
+    from privroute.network.text_files import Where
+
+__all__ = [
+    "CURVE_COLUMN",
+    "curve_names",
+    "curve_of_row",
+    "latency_of_columns",
+    "parameter_columns",
+    "parameter_of_row",
+    "values_by_column",
+]
 
 CURVE_COLUMN = "vdf_type"
+_DEFAULT_CURVE = "bpr"
 
 
 def parameter_columns(names: Iterable[str]) -> list[str]:
@@ -63,6 +75,25 @@ def latency_of_columns(
         for position, parameter in enumerate(CURVES[name].parameters):
             rows[own, position] = columns[parameter.column][own]
     return Latency(free_flow_min, capacity_per_min, curve, rows)
+
+
+def curve_of_row(where: Where, row: dict[str, str]) -> str:
+    """The name of the curve that a row of a text table has."""
+    given = row.get(CURVE_COLUMN) or _DEFAULT_CURVE
+    if given.lower() not in CURVES:
+        raise where.error(f"{CURVE_COLUMN} is {given[:40]!r}; known curves are {', '.join(CURVES)}")
+    return given.lower()
+
+
+def parameter_of_row(where: Where, row: dict[str, str], parameter: Parameter) -> float:
+    """One parameter of a row of a text table, or its default where the cell is empty."""
+    text = row.get(parameter.column)
+    if not text:
+        return parameter.default
+    value = (where.number if parameter.least < 0 else where.amount)(text, parameter.column)
+    if not parameter.allows(value):
+        raise where.error(f"{parameter.column} is {text[:40]!r}; pass a number {parameter.wanted}")
+    return value
 
 
 def _present(curve: NDArray[np.uint8]) -> dict[str, NDArray[np.bool_]]:

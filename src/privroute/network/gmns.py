@@ -22,7 +22,7 @@ import numpy as np
 from privroute.errors import FormatError, InputError, NetworkError
 from privroute.network.checks import one_of
 from privroute.network.connectors import connect_zones
-from privroute.network.curve_columns import CURVE_COLUMN
+from privroute.network.curve_columns import curve_of_row, parameter_of_row
 from privroute.network.curves import CURVES
 from privroute.network.latency import AFFINE, Latency, latency_kinds
 from privroute.network.network import LatencyKind, Network
@@ -38,14 +38,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privroute.network.curve import Parameter
     from privroute.network.labels import Label
 
 __all__ = ["KM_PER_UNIT", "KPH_PER_UNIT", "read_gmns"]
 
 KM_PER_UNIT = {"km": 1.0, "m": 1e-3, "mi": 1.609344, "mile": 1.609344, "miles": 1.609344, "ft": 0.3048e-3}
 KPH_PER_UNIT = {"kph": 1.0, "km/h": 1.0, "kmh": 1.0, "mph": 1.609344, "m/s": 3.6}
-_DEFAULT_CURVE = "bpr"
 _AGREE = 1e-9
 _YES = {"1", "1.0", "true", "yes", "t", "y"}
 _NO = {"", "0", "0.0", "false", "no", "f", "n"}
@@ -214,9 +212,9 @@ class _Links:
         self.fixed_cost_min.append(where.amount(row.get("fixed_cost_min") or "0", "fixed_cost_min"))
         self.places.append(where)
         self.length_km.append(length)
-        name = _curve(where, row) if self._kind is None or self._kind == AFFINE else self._kind
+        name = curve_of_row(where, row) if self._kind is None or self._kind == AFFINE else self._kind
         self.curve.append(name)
-        self.parameters.append([_parameter(where, row, parameter) for parameter in CURVES[name].parameters])
+        self.parameters.append([parameter_of_row(where, row, parameter) for parameter in CURVES[name].parameters])
 
     def streets(self, points: list[tuple[float, float]] | None) -> Streets | None:
         """Lines, names, classes and lanes, if the file has a column of geometries."""
@@ -251,23 +249,6 @@ class _Links:
 
 def _kind(latency: object) -> str:
     return one_of(latency, latency_kinds(), "latency", NetworkError)
-
-
-def _curve(where: Where, row: dict[str, str]) -> str:
-    given = row.get(CURVE_COLUMN) or _DEFAULT_CURVE
-    if given.lower() not in CURVES:
-        raise where.error(f"{CURVE_COLUMN} is {given[:40]!r}; known curves are {', '.join(CURVES)}")
-    return given.lower()
-
-
-def _parameter(where: Where, row: dict[str, str], parameter: Parameter) -> float:
-    text = row.get(parameter.column)
-    if not text:
-        return parameter.default
-    value = (where.number if parameter.least < 0 else where.amount)(text, parameter.column)
-    if not parameter.allows(value):
-        raise where.error(f"{parameter.column} is {text[:40]!r}; pass a number {parameter.wanted}")
-    return value
 
 
 def _free_flow_min(where: Where, row: dict[str, str], length_km: float | None, kph: float) -> float:

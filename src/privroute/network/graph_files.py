@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from privroute.network.labels import Label
     from privroute.network.network import Network
 
-__all__ = ["read_geopackage", "read_graphml"]
+__all__ = ["parsed_graphml", "read_geopackage", "read_graphml"]
 
 _NAMESPACE = "{http://graphml.graphdrawing.org/xmlns}"
 _LONGEST_LIST = 10_000
@@ -42,7 +42,7 @@ def read_graphml(
 ) -> Network:
     """Read a GraphML file as OSMnx saves it: nodes with x and y, directed edges with length and OpenStreetMap tags."""
     place = as_path(path)
-    graph, nodes, edges = _parsed(place)
+    graph, nodes, edges = parsed_graphml(place)
     crs = graph.get("crs")
     points = {key: _point(place, key, values) for key, values in nodes.items()}
     rows = [(source, target, values, values.get("geometry")) for source, target, values in edges]
@@ -118,10 +118,13 @@ def _in_degrees(segments: list[Segment], crs: str | None) -> list[Segment]:
     return [segment._replace(points=part) for segment, part in zip(segments, parts, strict=True)]
 
 
-def _parsed(  # noqa: C901 - one loop over events
-    place: Path,
+def parsed_graphml(  # noqa: C901 - one loop over events
+    place: Path, *, undirected: bool = False
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]], list[tuple[str, str, dict[str, Any]]]]:
-    """Attributes of the graph, of its nodes by id, and its edges."""
+    """Attributes of the graph, of its nodes by id, and its edges.
+
+    undirected : allow a graph whose edges have no direction
+    """
     data = read_bytes(place)
     names: dict[str, str] = {}
     graph: dict[str, Any] = {}
@@ -135,7 +138,7 @@ def _parsed(  # noqa: C901 - one loop over events
             if event == "start":
                 if tag == "graph":
                     seen = True
-                    if item.get("edgedefault") == "undirected":
+                    if item.get("edgedefault") == "undirected" and not undirected:
                         reason = "its graph is undirected; save a directed one"
                 continue
             if tag == "key":

@@ -84,6 +84,8 @@ class Latency(RebuiltOnCopy):
             raise NetworkError(f"curve has {numbers.size:,} values where {links:,} are needed")
         put(self, "curve", freeze(numbers.astype(np.uint8)))
         put(self, "parameters", _checked_parameters(numbers, real_array(parameters, "parameters", NetworkError)))
+        for part in self._parts:
+            part.curve.check(part.links)
 
     @classmethod
     def of(cls, name: str, free_flow_min: ArrayLike, capacity_per_min: ArrayLike, **parameters: ArrayLike) -> Latency:
@@ -202,7 +204,9 @@ class Latency(RebuiltOnCopy):
             everywhere,
             lambda part: part.curve.marginal_slope_bound(part.links, most[part.where], highest[part.where]),
         )
-        rises = self._joined(np.bool_, everywhere, lambda part: part.curve.rises(part.links))
+        rises = self._joined(
+            np.bool_, everywhere, lambda part: part.curve.rises(part.links) & (not part.curve.flat_pieces)
+        )
         below = rises & (self.marginal_cost(np.zeros(len(self))) < highest)
         lost = np.flatnonzero(~np.isfinite(bound) | (below & (self.straight | (most > 0)) & (bound == 0)))
         if lost.size:

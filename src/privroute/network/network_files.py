@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import InputError, arg, named
+from privroute.network.data_network import read_topology_zoo
 from privroute.network.gmns import read_gmns
 from privroute.network.graph_files import read_geopackage, read_graphml
 from privroute.network.osm_file import OSM_ENDINGS, read_osm
 from privroute.network.read_notes import ReadNotes
+from privroute.network.sndlib import read_sndlib
 from privroute.network.street_network import StreetOptions
 from privroute.network.text_files import as_path
 from privroute.network.tntp import read_tntp
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
     from privroute.network.network import LatencyKind, Network
     from privroute.network.tntp import TimeUnit
@@ -22,9 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["NETWORK_FILES", "NetworkKind", "kind_of_network", "read_network"]
 
 NETWORK_FILES = (
-    "an OpenStreetMap extract (.osm, .osm.pbf), an OSMnx graph (.graphml, .gpkg), a GMNS folder, a TNTP net file"
+    "an OpenStreetMap extract (.osm, .osm.pbf), an OSMnx graph (.graphml, .gpkg), a GMNS folder, a TNTP net file, "
+    "SNDlib (native, .xml), Topology Zoo (.graphml)"
 )
-NetworkKind = Literal["GMNS", "TNTP", "OpenStreetMap", "GraphML", "GeoPackage"]
+NetworkKind = Literal["GMNS", "TNTP", "OpenStreetMap", "GraphML", "GeoPackage", "SNDlib", "Topology Zoo"]
 _OF_KINDS = {  # options that only some files have
     "nodes": ("TNTP",),
     "time_unit": ("TNTP",),
@@ -36,15 +40,18 @@ _OF_KINDS = {  # options that only some files have
 
 
 def kind_of_network(path: str | os.PathLike[str]) -> NetworkKind:
-    """What a path is, by whether it is a folder and by its ending."""
+    """What a path is, by whether it is a folder, by its ending and how it begins."""
     place = as_path(path)
     name = place.name.lower()
     if place.is_dir():
         return "GMNS"
     if name.endswith(OSM_ENDINGS):
         return "OpenStreetMap"
+    begin = _beginning(place)
     if name.endswith(".graphml"):
-        return "GraphML"
+        return "Topology Zoo" if b'edgedefault="undirected"' in begin else "GraphML"
+    if begin.startswith(b"?SNDlib") or (begin.startswith(b"<") and name.endswith(".xml")):
+        return "SNDlib"
     return "GeoPackage" if name.endswith(".gpkg") else "TNTP"
 
 
@@ -63,9 +70,10 @@ def read_network(
     service: bool = False,
     notes: ReadNotes | None = None,
 ) -> Network:
-    """Read a network from an OpenStreetMap extract, an OSMnx graph, a GMNS folder or a TNTP net file.
+    """Read a network from an OpenStreetMap extract, an OSMnx graph, a GMNS folder, a TNTP net file or a data network.
 
-    latency, factor : the curve of the links, as in read_gmns; default: as in a GMNS folder, bpr for other files
+    latency, factor : the curve of the links, as in read_gmns; default: as in a GMNS folder, mm1 for
+        data networks, bpr for other files
     nodes, time_unit, toll_factor, distance_factor : of TNTP files
     length_unit : of TNTP and GMNS files; speed_unit : of GMNS files
     keep_islands : of OpenStreetMap and OSMnx files: keep streets outside of the largest connected network
@@ -79,6 +87,11 @@ def read_network(
         if value is not None and kind not in _OF_KINDS[name]:
             wanted = " and ".join(_OF_KINDS[name])
             raise InputError(f"{named(name)} is only valid for {wanted} files, but {path} is {_WORDS[kind]}; omit it")
+    if kind in ("SNDlib", "Topology Zoo"):
+        network = read_sndlib(path) if kind == "SNDlib" else read_topology_zoo(path)
+        if latency is None:
+            return network
+        return network.with_latency(latency, **({} if factor is None or latency != "affine" else {"factor": factor}))
     chosen = latency or ("bpr" if kind != "GMNS" else None)
     if factor is not None and chosen != "affine":
         raise InputError(f"{named('factor')} is only valid with {arg('latency', 'affine')}; omit it, or choose that")
@@ -105,10 +118,22 @@ def read_network(
     return reader(path, options=options, notes=counted)
 
 
+def _beginning(place: Path) -> bytes:
+    """The first bytes of a file; what cannot be read is refused by the reader."""
+    try:
+        with place.open("rb") as stream:
+            return stream.read(_BEGINNING)
+    except OSError:
+        return b""
+
+
+_BEGINNING = 65536
 _WORDS = {
     "GMNS": "a GMNS folder",
     "TNTP": "TNTP",
     "OpenStreetMap": "an OpenStreetMap extract",
     "GraphML": "a GraphML file",
     "GeoPackage": "a GeoPackage",
+    "SNDlib": "SNDlib",
+    "Topology Zoo": "a Topology Zoo file",
 }

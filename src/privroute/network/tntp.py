@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     # metadata, node indices of origins and destinations, trips
     _Trips = tuple[dict[str, tuple[Where, str]], NDArray[Any], NDArray[Any], NDArray[np.float64]]
 
-__all__ = ["LengthUnit", "TimeUnit", "read_tntp", "read_tntp_trips"]
+__all__ = ["LengthUnit", "TimeUnit", "read_tntp", "read_tntp_link_types", "read_tntp_trips"]
 
 TimeUnit = Literal["s", "min", "h"]
 LengthUnit = Literal["m", "km", "ft", "mi"]
@@ -46,11 +46,13 @@ KM_PER: dict[str, float] = {"m": 1e-3, "km": 1.0, "ft": 0.3048e-3, "mi": 1.60934
 LARGEST_NODE_NUMBER = 2_000_000
 _TOTAL_TOLERANCE = 1e-3
 _USUAL_TOLL_POSITION = 8  # behind the speed
+_USUAL_TYPE_POSITION = 9
 _BPR = CURVES["bpr"].parameters  # the only curve of the format, whose columns have the names of its parameters
 _COLUMNS = ("init_node", "term_node", "capacity", "length", "free_flow_time", *(each.name for each in _BPR))
 _COLUMN_NAMES = {
     **{name: name for name in _COLUMNS},
     "toll": "toll",
+    **dict.fromkeys(("link_type", "type"), "link_type"),
     **dict.fromkeys(("tail", "tail_node", "from", "from_node", "a_node"), "init_node"),
     **dict.fromkeys(("head", "head_node", "to", "to_node", "b_node"), "term_node"),
     **dict.fromkeys(("fftt", "fft", "freeflow_time", "free_flow_travel_time"), "free_flow_time"),
@@ -140,6 +142,20 @@ def read_tntp(
     if km is not None:
         check_length_unit(path, network, km, KM_PER)
     return network
+
+
+def read_tntp_link_types(path: str | os.PathLike[str]) -> list[str]:
+    """The column of link types of a TNTP net file, as it is written, for the links that `read_tntp` returns."""
+    _, lines = _split(path)
+    order = _column_order(lines)
+    at, capacity, types = order.get("link_type"), order.get("capacity", 2), []
+    for where, text in _data_lines(lines):
+        cells = text.rstrip("; \t").split()
+        if at is None or at >= len(cells):
+            raise where.error("has no link_type; curves by link type need that column")
+        if where.amount(cells[capacity], "capacity") > 0:
+            types.append(cells[at])
+    return types
 
 
 def read_tntp_trips(
@@ -273,7 +289,10 @@ def _column_order(lines: list[tuple[Where, str]]) -> dict[str, int]:
                 found.setdefault(column, position)
         if {"init_node", "term_node"} <= found.keys():
             return found
-    return {name: position for position, name in enumerate(_COLUMNS)} | {"toll": _USUAL_TOLL_POSITION}
+    return {name: position for position, name in enumerate(_COLUMNS)} | {
+        "toll": _USUAL_TOLL_POSITION,
+        "link_type": _USUAL_TYPE_POSITION,
+    }
 
 
 def _factor(name: str, value: float) -> float:

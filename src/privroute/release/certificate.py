@@ -148,7 +148,7 @@ class Certificate:
 
     @property
     def max_requests(self) -> int | None:
-        """How many requests of one user (and day) were counted at most; None for unit request."""
+        """How many requests of one user (and day) were counted at most; for unit request the largest weight if any."""
         return None if self.study["bounds"] is None else self.study["bounds"]["max_requests"]
 
     @property
@@ -157,9 +157,14 @@ class Certificate:
         return None if self.study["bounds"] is None else self.study["bounds"]["max_per_pair"]
 
     @property
+    def max_weight(self) -> int | None:
+        """As how many requests one request counted at most; None where requests have no weights."""
+        return None if self.study["bounds"] is None else self.study["bounds"].get("max_weight")
+
+    @property
     def total(self) -> Mapping[str, Any] | None:
         """Where the total of the demand comes from, where users are bounded; None where all requests are counted."""
-        if "total" in self.study or self.max_requests is None:
+        if "total" in self.study or self.max_requests is None or self.unit == "request":
             return self.study.get("total")
         return {"source": "kept"}
 
@@ -266,7 +271,7 @@ def _check_parts(study: dict[str, Any]) -> None:
     """Refuse bounds, sizes, mechanisms and options that no study has."""
     bounds, network, mechanism = study["bounds"], study["network"], study["mechanism"]
     if bounds is not None:
-        if set(bounds) - {"each_period"} != {"max_requests", "max_per_pair", "pre_bounded"}:
+        if set(bounds) - {"each_period", "max_weight"} != {"max_requests", "max_per_pair", "pre_bounded"}:
             raise ReleaseError("its bounds are not complete")
         kept = Contribution(study["unit"], **bounds)
         calendar = Calendar.from_dict(study["calendar"])
@@ -352,10 +357,11 @@ def _check_bounds(certificate: Certificate) -> None:
     """Refuse bounds on users that contradict the unit, each other or the sensitivity."""
     most, per_pair = certificate.max_requests, certificate.max_per_pair
     if certificate.unit == "request":
-        if most is not None or per_pair is not None:
+        if (most is not None or per_pair is not None) and certificate.max_weight is None:
             raise ReleaseError("the certificate bounds the requests of users where its unit is one request")
         on_counts = not noise_is_on_flows(certificate.mechanism)
-        if on_counts and certificate.sensitivity is not None and certificate.sensitivity < 1 - _TOLERANCE:
+        least = (certificate.max_weight or 1) * (1 - _TOLERANCE)
+        if on_counts and certificate.sensitivity is not None and certificate.sensitivity < least:
             raise ReleaseError("the certificate's sensitivity is smaller than one request moves a count")
         return
     if noise_is_on_flows(certificate.mechanism):

@@ -290,6 +290,21 @@ def _example(factor: float) -> str:
     return f"A prior belief of 50 % becomes a belief between {least:.{digits}f} % and {100 - least:.{digits}f} %."
 
 
+def _limits(certificate: Certificate) -> list[str]:
+    """Weights and the limits on users, where there are any."""
+    found = []
+    if certificate.max_weight is not None:
+        found.append(f"Weights: one trip counts as at most {certificate.max_weight:,}; heavier ones are cut off.")
+    if certificate.max_requests is not None and certificate.unit != "request":
+        each = "person" if certificate.unit == "user" else "person and day"
+        found.append(
+            f"Limits for each {each}: at most {certificate.max_requests:,} trips are counted, at most "
+            f"{certificate.max_per_pair:,} of them for one origin and destination"
+            + (", in each period." if certificate.study["bounds"].get("each_period") else ".")
+        )
+    return found
+
+
 def _made(certificate: Certificate) -> tuple[str, ...]:
     """Mechanism, noise and data."""
     data = {
@@ -304,13 +319,7 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
         sentences.append(periods_in_words(certificate))
     if "rerouted" in certificate.study:
         sentences.append(_rerouted(certificate))
-    if certificate.max_requests is not None:
-        each = "person" if certificate.unit == "user" else "person and day"
-        sentences.append(
-            f"Limits for each {each}: at most {certificate.max_requests:,} trips are counted, at most "
-            f"{certificate.max_per_pair:,} of them for one origin and destination"
-            + (", in each period." if certificate.study["bounds"].get("each_period") else ".")
-        )
+    sentences += _limits(certificate)
     total = total_in_words(certificate)
     if total is not None:
         sentences.append(total)

@@ -11,7 +11,7 @@ from privroute.study.guarantee import UNITS
 
 __all__ = ["Contribution", "UserUnit", "as_contribution"]
 
-UserUnit = Literal["user", "user-day"]
+UserUnit = Literal["request", "user", "user-day"]
 
 LARGEST_BOUND = 2**20
 
@@ -27,6 +27,8 @@ class Contribution:
         together contain no more of a user; otherwise every history has its own selection
     max_for_total : K ≥ k, requests of each user (and day) that count for the total of all requests, which is measured
         as one number beside the counts. Default: it is not measured
+    max_weight : W, where requests have weights: each counts as a whole number of requests, 0 to W. The bounds above are
+        on these numbers. For unit "request", which only weights bound, W is all of them. docs/proofs/weights.md
     each_period : where there are several periods or kinds of days: the bounds hold in each of them, which then divide
         the budget (docs/proofs/periods.md, Theorem 2). Default: in all of them together
 
@@ -40,9 +42,12 @@ class Contribution:
     pre_bounded: bool = False
     max_for_total: int | None = None
     each_period: bool = False
+    max_weight: int | None = None
 
     def __post_init__(self) -> None:
-        one_of(self.unit, ("user", "user-day"), "unit", HistoryError)
+        one_of(self.unit, ("request", "user", "user-day"), "unit", HistoryError)
+        if self.max_weight is not None or self.unit == "request":
+            self._check_weight()
         _whole(self.max_requests, "max_requests", LARGEST_BOUND)
         if self.max_per_pair is None:
             object.__setattr__(self, "max_per_pair", self.max_requests)
@@ -66,6 +71,27 @@ class Contribution:
                 )
 
     @property
+    def of_users(self) -> bool:
+        """Whether users are bounded; otherwise single requests with weights."""
+        return self.unit != "request"
+
+    def _check_weight(self) -> None:
+        _whole(self.max_weight, "max_weight", LARGEST_BOUND)
+        if self.max_for_total is not None or self.pre_bounded or (self.each_period and not self.of_users):
+            raise HistoryError(
+                f"{arg('max_weight')} is not valid with {named('max_for_total')} or {arg('pre_bounded', True)}, and "
+                f"{named('each_period')} is about users; omit them"
+            )
+        per_pair = self.max_requests if self.max_per_pair is None else self.max_per_pair
+        if not self.of_users and not self.max_requests == per_pair == self.max_weight:
+            raise HistoryError(f"a single request is bounded by {named('max_weight')} alone; omit the other bounds")
+        if self.of_users and isinstance(per_pair, int) and self.max_weight > per_pair:  # type: ignore[operator]
+            raise HistoryError(
+                f"{named('max_weight')} is {show(self.max_weight)}, more than the bounds on a user allow for a pair: "
+                f"heavy requests would never be kept; pass at most {show(per_pair)}"
+            )
+
+    @property
     def squared_norm(self) -> int:
         """K k_p, a bound on Σ_w v_w² for counts v ≥ 0 of one unit with Σ_w v_w ≤ k and v_w ≤ k_p."""
         return self.max_requests * (self.max_per_pair or self.max_requests)
@@ -84,6 +110,7 @@ def as_contribution(
     pre_bounded: bool | None = None,
     max_for_total: int | None = None,
     each_period: bool = False,
+    max_weight: int | None = None,
 ) -> Contribution | None:
     """The bound that the arguments of read_trips, or the keys of a study, name; None at request level."""
     chosen = one_of("request" if unit is None else unit, UNITS, "unit", HistoryError)
@@ -96,10 +123,12 @@ def as_contribution(
         if pre_bounded or each_period:
             name = "pre_bounded" if pre_bounded else "each_period"
             raise HistoryError(f"{arg(name)} is about users; pass {arg('unit', 'user')}")
+        if max_weight is not None:
+            return Contribution("request", max_weight, max_weight, max_weight=max_weight)
         return None
     if max_requests is None:
         raise HistoryError(
             f"{arg('unit', chosen)} needs {arg('max_requests')}, how many requests of each {chosen} are kept at most"
         )
     bounded = False if pre_bounded is None else pre_bounded
-    return Contribution(chosen, max_requests, max_per_pair, bounded, max_for_total, each_period)  # type: ignore[arg-type]  # checked there
+    return Contribution(chosen, max_requests, max_per_pair, bounded, max_for_total, each_period, max_weight)  # type: ignore[arg-type]  # checked there

@@ -84,7 +84,7 @@ def _check_total(total_per_h: object, contribution: Contribution | None) -> None
     good = isinstance(total_per_h, int | float) and not isinstance(total_per_h, bool)
     if not good or not 0 < total_per_h < math.inf:  # type: ignore[operator]
         raise HistoryError(f"{named('total_vehicles_per_hour')} is {show(total_per_h)}; pass a positive number")
-    if contribution is None:
+    if contribution is None or not contribution.of_users:
         raise HistoryError(
             f"{named('total_vehicles_per_hour')} is for {arg('unit', 'user')} and {arg('unit', 'user-day')}, whose "
             "counts leave trips out; omit it"

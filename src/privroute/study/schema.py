@@ -45,6 +45,7 @@ DAYS_SHARE = 0.02
 
 SECTIONS = {
     "network": "Road network: a file of OpenStreetMap, OSMnx or TNTP, a GMNS folder, or sioux-falls (built in).",
+    "latency": "Latency curves by link type. Without this section: as network.latency and the network's file say.",
     "zones": "Zones between which trips are counted. Without this section: those of the network.",
     "calendar": "Days and hours. Public: never taken from the days found in the data.",
     "unit": "Privacy unit: what is protected.",
@@ -338,6 +339,14 @@ KEYS: dict[str, Key] = {
             default="error",
         ),
         Key(
+            "latency",
+            "types",
+            PATH,
+            "Table (.csv) of curves by link type: link_type (* for every other), vdf_type and the curves' parameters.",
+            ("latency_types",),
+            flag="--latency-types",
+        ),
+        Key(
             "zones",
             "source",
             PATH,
@@ -444,6 +453,13 @@ KEYS: dict[str, Key] = {
             "Measure the total of all trips, counting up to this many of each user (and day); the demand is scaled to "
             "it.",
         ),
+        Key(
+            "unit",
+            "max_weight",
+            WHOLE,
+            "For trips with weights (trips.weight): a trip counts as at most this many. The limits above are on these "
+            "numbers.",
+        ),
         Key("unit", "total_share", NUMBER, "Share of rho for that total.", default=TOTAL_SHARE),
         Key(
             "data",
@@ -538,6 +554,8 @@ KEYS: dict[str, Key] = {
             "trips", "time_format", TEXT, "Format of time strings, like '%d.%m.%Y %H:%M'. Default: 2026-03-02 07:15:00."
         ),
         Key("trips", "epoch_unit", _choice(*get_args(EpochUnit)), "Unit of numeric times, counted from 1970 in UTC."),
+        Key("trips", "weight", TEXT, "Column of weights, like a volume of data. Default: every trip counts as one."),
+        Key("trips", "weight_unit", NUMBER, "Weight that counts as one trip; weights are rounded to it.", default=1.0),
         Key(
             "trips",
             "max_zone_distance_km",

@@ -154,6 +154,7 @@ class Settings:
             pre_bounded=bool(self.get("unit.pre_bounded")),
             max_for_total=self.get("unit.max_for_total"),
             each_period=bool(self.get("unit.each_period")),
+            max_weight=self.get("unit.max_weight"),
         )
 
     def trip_format(self) -> TripFormat:
@@ -184,6 +185,7 @@ class Settings:
         values, zones = self._section("network"), self._section("zones")
         named_zones = {_ZONE_FIELDS.get(name, name): value for name, value in zones.items()}
         demand = self.values.get("mechanism.public_demand")
+        named_zones["latency_types"] = self.values.get("latency.types")
         return Source(values.pop("source"), **values, **named_zones, public_demand=demand)
 
     def check_mechanism(self, *, prior: bool = False) -> None:

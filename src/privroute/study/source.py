@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import InputError, arg, named
-from privroute.network.network_files import NETWORK_FILES, read_network
+from privroute.network.link_curves import read_type_curves, with_type_curves
+from privroute.network.network_files import NETWORK_FILES, kind_of_network, read_network
 from privroute.network.od_matrix import read_od_csv, read_omx
 from privroute.network.pairs import Pairs
 from privroute.network.read_notes import ReadNotes
 from privroute.network.sioux_falls import sioux_falls
-from privroute.network.tntp import read_tntp_trips
+from privroute.network.tntp import read_tntp_link_types, read_tntp_trips
 from privroute.network.zone_files import with_grid, with_zones
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Source:
     zones, zone_id : path of polygons or a list of zones, and the column of their ids
     grid_km : instead of `zones`: the cells of a square grid
     connectors : number of nodes over which a zone's traffic enters the network
+    latency_types : path of a table of curves by link type
     """
 
     network: str
@@ -59,6 +61,7 @@ class Source:
     connectors: int | None = None
     toll_factor: float | None = None
     distance_factor: float | None = None
+    latency_types: str | None = None
 
     @property
     def name(self) -> str:
@@ -76,6 +79,8 @@ class Source:
             if getattr(self, name) is not None and all(getattr(self, other) is None for other in needed):
                 raise InputError(f"{named(name)} needs {' or '.join(named(other) for other in needed)}; omit it")
         network, demand = self._roads(counted, keep_islands=keep_islands, service=service)
+        if self.latency_types is not None:
+            network = with_type_curves(network, self._link_types(network), read_type_curves(self.latency_types))
         if self.zones is not None:
             zoned = with_zones(network, self.zones, zone_id=self.zone_id, connectors=self.connectors, notes=counted)
             return zoned, None
@@ -115,6 +120,12 @@ class Source:
             )
         scenario = sioux_falls(latency=latency, factor=2.0 if self.factor is None else self.factor)
         return scenario.network, scenario.demand
+
+    def _link_types(self, network: Network) -> list[str]:
+        """The type of each link: that of a TNTP file, else the class of its street."""
+        if self.network != BUILT_IN and kind_of_network(self.network) == "TNTP":
+            return read_tntp_link_types(self.network)
+        return [""] * network.links if network.streets is None else list(network.streets.road_class)
 
     def pairs(self, network: Network) -> Pairs:
         """Every pair of zones that paths join."""

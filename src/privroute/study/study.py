@@ -206,13 +206,15 @@ class Study:
         kept, source = self.frame.contribution, self.source
         network = {item.name: getattr(source, item.name) for item in fields(source)}
         zones = {key: network.pop(name) for key, name in _ZONE_KEYS.items()}
+        curves = {"types": network.pop("latency_types")}
         groups: dict[str, dict[str, Any]] = {
             "network": {"source": network.pop("network"), **network, "public_demand": None},
+            "latency": curves,
             "zones": zones,
             "calendar": _calendar(self.calendar),
             "unit": {
                 "protect": self.unit,
-                **({} if kept is None else bounds_as_dict(kept)),
+                **({} if kept is None else _bounds_as_keys(kept)),
                 **({} if kept is None or kept.max_for_total is None else {"max_for_total": kept.max_for_total}),
                 "total_share": None if self.total_share == TOTAL_SHARE else self.total_share,
             },
@@ -273,7 +275,7 @@ def _check_share(name: str, share: object, *, least: float) -> None:
 def _total(study: Study) -> dict[str, Any] | None:
     """Where the total of the demand comes from, where users are bounded; None where all requests are counted."""
     kept = study.frame.contribution
-    if kept is None:
+    if kept is None or not kept.of_users:
         return None
     if study.frame.total_per_h is not None:
         return {"source": "public", "vehicles_per_hour": study.frame.total_per_h}
@@ -285,7 +287,13 @@ def _total(study: Study) -> dict[str, Any] | None:
 def bounds_as_dict(kept: Contribution) -> dict[str, Any]:
     """Plain values of the bounds on users."""
     values = {"max_requests": kept.max_requests, "max_per_pair": kept.max_per_pair, "pre_bounded": kept.pre_bounded}
-    return values | ({"each_period": True} if kept.each_period else {})
+    weighed = {} if kept.max_weight is None else {"max_weight": kept.max_weight}
+    return values | ({"each_period": True} if kept.each_period else {}) | weighed
+
+
+def _bounds_as_keys(kept: Contribution) -> dict[str, Any]:
+    """The same as keys of a study file, in which a single request has a weight and no other bound."""
+    return bounds_as_dict(kept) if kept.of_users else {"max_weight": kept.max_weight}
 
 
 def relative(path: str, folder: Path) -> str:

@@ -21,6 +21,8 @@ class TripFormat:
     departure, user : columns of the departure time and of the user's id
     origin, destination : a column of the zone's label, or the columns of (longitude, latitude)
     time_format : of texts, in the letters of strptime; epoch_unit : of numbers, counted from 1970 in UTC
+    weight : column of the requests' weights, None where every request counts once; weight_unit : the weight that counts
+        as one request. A weight is rounded to a whole number of these, and cut off at the study's max_weight
     max_zone_distance_km : coordinates that are in no zone and farther than this from every zone belong to no zone;
         None: 0 for polygons, the width of a grid's cells, 1 km for zones without areas
     """
@@ -32,10 +34,18 @@ class TripFormat:
     time_format: str | None = None
     epoch_unit: EpochUnit | None = None
     max_zone_distance_km: float | None = None
+    weight: str | None = None
+    weight_unit: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("departure", "user"):
             object.__setattr__(self, name, _column(getattr(self, name), name))
+        if self.weight is not None:
+            object.__setattr__(self, "weight", _column(self.weight, "weight"))
+        grid = real_number(
+            self.weight_unit, "weight_unit", HistoryError, lambda number: number > 0, "pass the weight of one request"
+        )
+        object.__setattr__(self, "weight_unit", grid)
         for name in ("origin", "destination"):
             given = getattr(self, name)
             two = isinstance(given, tuple | list) and len(given) == len(("longitude", "latitude"))
@@ -59,7 +69,8 @@ class TripFormat:
                 roles[role] = given
             else:
                 roles |= {f"{role}_lon": given[0], f"{role}_lat": given[1]}
-        return roles | ({"user_id": self.user} if with_user else {})
+        weighed = {} if self.weight is None else {"weight": self.weight}
+        return roles | ({"user_id": self.user} if with_user else {}) | weighed
 
     @property
     def has_coordinates(self) -> bool:
