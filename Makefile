@@ -9,7 +9,8 @@ CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 , := ,
 
 SANITIZED := build/sanitized/privroute
-BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/flow_mechanisms.py,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/checkout.py benchmarks/flow_mechanisms.py \
+  $(wildcard benchmarks/endurance_*.py),$(wildcard benchmarks/*.py))
 
 .PHONY: demo test lint sanitize browser bench docs wheel clean
 
