@@ -104,10 +104,8 @@ def main() -> None:
     sizes = (KILLS, MUTATED, LOAD_S)
     if options.quick or options.long:
         sizes = (LONG_KILLS, LONG_MUTATED, LONG_LOAD_S) if options.long else (QUICK_KILLS, QUICK_MUTATED, QUICK_LOAD_S)
-    kills, mutated, load_s = (
-        asked if asked is not None else size
-        for asked, size in zip((options.kills, options.mutated, options.load_s), sizes, strict=True)
-    )
+    kills, mutated = int(options.kills or sizes[0]), int(options.mutated or sizes[1])
+    load_s = float(options.load_s or sizes[2])
     parts = options.only or list(PARTS)
     result: dict[str, Any] = {"kills": 0, "mutated": 0, "violations": 0, "losses": 0}
     violations: list[str] = []

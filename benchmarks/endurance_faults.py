@@ -16,6 +16,7 @@ import subprocess
 import sys
 import traceback
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,7 @@ def watch_noise(things: Things, found: Found) -> None:
             found.violations.append("noise without its charge")
         return draw(noise, values, scale)
 
-    OpenDPNoise.add_integers = watched  # type: ignore[method-assign]
+    OpenDPNoise.add_integers = watched  # type: ignore[method-assign, assignment]
 
 
 def full_disk(folder: Path, *, quick: bool, mounted: bool) -> Found:
@@ -137,7 +138,7 @@ def full_disk(folder: Path, *, quick: bool, mounted: bool) -> Found:
                 _fill(filler, shutil.disk_usage(folder).free - 1024 * free)
             else:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (1024 * free, before[1]))
-            found.act(f"{name} with {free} KB", lambda work=work, run=run: work(run))
+            found.act(f"{name} with {free} KB", partial(work, run))
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
             filler.unlink(missing_ok=True)
             things.check(f"{name} with {free} KB", found)
@@ -161,7 +162,7 @@ def read_only(folder: Path, *, quick: bool, mounted: bool) -> Found:
     watch_noise(things, found)
     _switch(folder, "ro", mounted=mounted)
     for name, work in (("learn", things.learn), ("stream", things.add_day), ("sign", things.sign)):
-        if found.act(f"{name} read-only", lambda work=work: work(1)) and (mounted or os.getuid()):
+        if found.act(f"{name} read-only", partial(work, 1)) and (mounted or os.getuid()):
             found.violations.append(f"{name}: done on a read-only disk")
     found.act("create", lambda: pr.Ledger.create(folder / "new.ledger", "new", pr.Approval(1.0, 1e-6)))
     things.check("read-only", found)
@@ -217,7 +218,7 @@ def no_time_zones(folder: Path, *, quick: bool, mounted: bool) -> Found:
     path.write_text("origin,destination,departure\n1,20,2026-03-02 07:30\n1,20,2026-03-02 07:31\n")
     scenario = pr.sioux_falls()
 
-    def read(**options: Any) -> pr.DemandHistory:
+    def read(**options: Any) -> Any:
         dates = ("2026-03-02", "2026-03-02")
         return pr.read_trips(path, scenario.network, period=("07:00", "08:00"), dates=dates, **options)
 

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import chaos
@@ -72,7 +73,7 @@ def kill_charging(folder: Path, wanted: int, chance: random.Random) -> tuple[lis
             pr.Ledger.create(path, "city", pr.Approval(0.2, 1e-6))
         granted = folder / "granted"
         granted.unlink(missing_ok=True)
-        _kill(lambda at=path, to=granted: _charge_often(at, to), chance.uniform(0.0, 0.3), started=granted)
+        _kill(partial(_charge_often, path, granted), chance.uniform(0.0, 0.3), started=granted)
         told = [json.loads(line) for line in granted.read_text().splitlines() if line.endswith("]")]
         try:
             account = pr.Ledger(path).account()
@@ -106,11 +107,12 @@ def kill_saving(folder: Path, wanted: int, chance: random.Random) -> tuple[list[
     known = [release.noisy_counts.tolist() for release in made if release.noisy_counts is not None]
     target = folder / "release"
     made[0].save(target)
-    wrong, lost = [], []
+    wrong: list[str] = []
+    lost: list[str] = []
     for number in range(wanted):
         began = folder / "began"
         began.unlink(missing_ok=True)
-        _kill(lambda to=began: _save_often(made, target, to), chance.uniform(0.0, 0.2), started=began)
+        _kill(partial(_save_often, made, target, began), chance.uniform(0.0, 0.2), started=began)
         try:
             found = pr.load_release(target)
         except PrivrouteError as problem:

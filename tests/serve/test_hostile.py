@@ -173,7 +173,7 @@ def test_clients_that_leave_in_the_middle_of_a_body_leave_no_traces_in_the_log(
 ) -> None:
     seen: list[logging.LogRecord] = []
     handler = logging.Handler()
-    handler.emit = seen.append  # type: ignore[method-assign]
+    handler.emit = seen.append  # type: ignore[method-assign, assignment]
     log = logging.getLogger("uvicorn.error")
     log.addHandler(handler)
     try:
