@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 import secrets
@@ -27,6 +28,8 @@ __all__ = [
     "SIGNATURE",
     "STREETS",
     "ZONES",
+    "digest_of",
+    "exchanged",
     "flush",
     "folder_beside",
     "is_of_slot",
@@ -62,6 +65,11 @@ def is_of_slot(name: str) -> bool:
 def is_ours(name: str) -> bool:
     """Whether a release may have a file of this name."""
     return name in FILES or is_of_slot(name)
+
+
+def digest_of(folder: Path) -> str:
+    """SHA-256 of a release's manifest, which has the checksums of all other files."""
+    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
 
 
 def only_a_release(folder: Path) -> bool:
