@@ -14,7 +14,7 @@ SANITIZED := build/sanitized/privroute
 BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/checkout.py benchmarks/flow_mechanisms.py \
   $(wildcard benchmarks/endurance_*.py),$(wildcard benchmarks/*.py))
 
-.PHONY: demo test lint sanitize browser coverage lowest constraints compilers bench docs wheel clean
+.PHONY: demo test lint sanitize browser coverage lowest constraints compilers kernels aarch64 plain bench docs wheel clean
 
 demo: $(VENV)/.run
 	$(BIN)/privroute demo
@@ -59,6 +59,21 @@ compilers: $(VENV)/.test
 	for compiler in g++ clang++; do command -v $$compiler >/dev/null || continue; \
 	  CXX=$$compiler $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/compilers/$$compiler . \
 	    --config-settings=cmake.define.PRIVROUTE_WERROR=ON --config-settings=build-dir=build/compile-$$compiler || exit 1; done
+
+# The kernels without Python, here and for 64-bit ARM under qemu-user (Debian: g++-aarch64-linux-gnu and qemu-user).
+KERNELS := tests/core/kernels_test.cpp $(addprefix core/,assignment.cpp bush_solver.cpp elimination.cpp projection.cpp \
+  projection_exact.cpp projection_plain.cpp projection_plain8.cpp projection_plan.cpp projection_scaling.cpp route_sets.cpp)
+STRICT := -std=c++20 -O2 -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -ffp-contract=off -pthread
+kernels:
+	@mkdir -p build
+	$(CXX) $(STRICT) $(KERNELS) -o build/kernels && build/kernels
+aarch64:
+	@mkdir -p build
+	aarch64-linux-gnu-g++ $(STRICT) -static $(KERNELS) -o build/kernels-aarch64 && qemu-aarch64 build/kernels-aarch64
+
+# The plain kernels, as on machines without vector instructions.
+plain: $(VENV)/.test
+	PRIVROUTE_INSTRUCTION_SET=plain $(BIN)/pytest -n auto tests/flows tests/policy tests/mechanism
 
 # The page is tested in Chromium. Under CI=true it is installed where there is none, and then the tests insist on it.
 browser:
