@@ -11,7 +11,7 @@ CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 COVERAGE_FLOOR := 90
 
 SANITIZED := build/sanitized/privroute
-BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/checkout.py benchmarks/flow_mechanisms.py \
+BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/checkout.py benchmarks/history.py benchmarks/flow_mechanisms.py \
   $(wildcard benchmarks/endurance_*.py),$(wildcard benchmarks/*.py))
 
 .PHONY: demo test lint sanitize browser coverage lowest constraints compilers kernels aarch64 plain bench docs wheel clean

@@ -130,7 +130,7 @@ def test_slow_readers_hold_no_turn_of_the_service(proxy: int, client: httpx.Clie
             slow[-1].sendall(head.encode() + b"\r\n\r\n" + text)
         answer = client.post("/v1/batch", json=BATCH)
         assert answer.status_code == 200
-        assert len(answer.json()["routes"]) == len(BATCH["pairs"])
+        assert len(answer.json()["answers"]) == len(BATCH["pairs"])
     finally:
         for one in slow:
             one.close()
