@@ -11,15 +11,15 @@ CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 COVERAGE_FLOOR := 90
 
 SANITIZED := build/sanitized/privroute
-BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/checkout.py benchmarks/history.py benchmarks/flow_mechanisms.py \
+BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/servers.py benchmarks/checkout.py benchmarks/history.py benchmarks/flow_mechanisms.py \
   $(wildcard benchmarks/endurance_*.py),$(wildcard benchmarks/*.py))
 
-.PHONY: demo test lint sanitize browser coverage lowest constraints compilers kernels aarch64 plain bench docs wheel clean
+.PHONY: demo test lint sanitize browser servers coverage lowest constraints compilers kernels aarch64 plain bench docs wheel clean
 
 demo: $(VENV)/.run
 	$(BIN)/privroute demo
 
-test: $(VENV)/.test lint sanitize browser
+test: $(VENV)/.test lint sanitize browser servers
 	$(BIN)/pytest -n auto
 
 lint: $(VENV)/.test
@@ -81,6 +81,16 @@ browser:
 	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium; fi
 
+# Ledgers and trips on servers are tested with a PostgreSQL and a Spark, which needs Java. Under CI=true they are installed
+# where there are none, and then the tests insist on them.
+servers:
+	@if [ "$$CI" = true ]; then \
+	  missing="$$(ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo postgresql) \
+	    $$(command -v java >/dev/null || echo openjdk-17-jre-headless)"; \
+	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  if [ -n "$$(echo $$missing)" ]; then \
+	    $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends $$missing; fi; fi
+
 # The compiled core under address and undefined-behaviour sanitizers, on the tests that drive it (without the largest
 # network, which would take long). Python's own allocations are not ours to check for leaks.
 sanitize: $(SANITIZED)/.built
@@ -122,7 +132,7 @@ $(VENV)/.python:
 
 # One stamp per set of extras: a demo does not wait for linters.
 $(VENV)/.run: EXTRAS := all
-$(VENV)/.test: EXTRAS := test,lint,docs$(if $(filter true,$(CI)),$(,)sumo)
+$(VENV)/.test: EXTRAS := test,lint,docs$(if $(filter true,$(CI)),$(,)sumo$(,)spark)
 $(VENV)/.docs: EXTRAS := docs
 $(VENV)/.bench: EXTRAS := all,bench
 $(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: $(VENV)/.python $(CORE)

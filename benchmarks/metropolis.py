@@ -5,7 +5,8 @@ minutes), 1,360,427 trips an hour, BPR curves. Each phase says its seconds and t
 `learn` runs at request level from a history and from a Parquet file of single trips, with the optimum to gap 1e-4.
 
 Folder of the network: PRIVROUTE_CHICAGO, or `shared/real/chicago` beside the checkout. `--network NAME` measures
-another public network with its own demand, for a first look.
+another public network with its own demand, for a first look. `--phases` with `--work FOLDER` measures some of the
+phases; results of earlier ones are read from the folder.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from networks import arguments, finish, load, say
+from pyarrow import csv
 from serve import start_seconds
 
 import privroute as pr
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 TRIPS_PER_H = 1_360_427
 GUARANTEE = pr.Guarantee(epsilon=1.0, delta=1e-6)
 DRAWS = 2_000_000
+PHASES = ("tables", "optimum", "optimum-6", "counts", "service", "layered", "trips")
 LOAD = """
 import sys, time
 import privroute as pr
@@ -111,6 +115,29 @@ def write_table(path: Path, demand: pr.Demand, network: pr.Network) -> None:
             stream.write("".join(f"{name} : {rate:.6f}; " for name, rate in zip(names, rates, strict=True)))
 
 
+def write_csv(path: Path, demand: pr.Demand, network: pr.Network) -> None:
+    """The demand as a long CSV table."""
+    labels = pa.array([str(label) for label in network.node_labels])
+    columns = {
+        "origin": labels.take(pa.array(demand.pairs.origin)),
+        "destination": labels.take(pa.array(demand.pairs.destination)),
+        "trips": pa.array(np.round(demand.rate_per_min * 60, 6)),
+    }
+    csv.write_csv(pa.table(columns), path, csv.WriteOptions(quoting_style="none"))
+
+
+def write_matrix(path: Path, demand: pr.Demand, network: pr.Network) -> None:
+    """The demand as an Open Matrix file."""
+    place = np.zeros(network.nodes, np.intp)
+    place[network.zones] = np.arange(network.zones.size)
+    matrix = np.zeros((network.zones.size, network.zones.size))
+    matrix[place[demand.pairs.origin], place[demand.pairs.destination]] = demand.rate_per_min * 60
+    with h5py.File(path, "w") as file:
+        file.attrs["OMX_VERSION"] = b"0.2"
+        file.attrs["SHAPE"] = np.array(matrix.shape, np.int32)
+        file.create_group("data").create_dataset("trips", data=matrix)
+
+
 def write_trips(path: Path, demand: pr.Demand, network: pr.Network) -> int:
     """One hour of single trips as Parquet; how many there are."""
     chance = np.random.default_rng(2)
@@ -127,7 +154,9 @@ def write_trips(path: Path, demand: pr.Demand, network: pr.Network) -> int:
     return int(pair.size)
 
 
-def learned(phases: Phases, name: str, network: pr.Network, history: pr.DemandHistory, gap: float) -> pr.Release:
+def learned(
+    phases: Phases, name: str, network: pr.Network, history: pr.DemandHistory, mechanism: pr.Counts | pr.Layered
+) -> pr.Release:
     """Learn, with the seconds of each phase that its progress names."""
     now_in, since = "", time.perf_counter()
     spent: dict[str, float] = {}
@@ -140,7 +169,7 @@ def learned(phases: Phases, name: str, network: pr.Network, history: pr.DemandHi
         now_in, since = phase.partition(",")[0], now
 
     with phases(name) as row:
-        release = pr.learn(network, history, GUARANTEE, pr.Counts(gap=gap), progress=note)
+        release = pr.learn(network, history, GUARANTEE, mechanism, progress=note)
         note("", 0.0)
         row |= {f"{what.lower().replace(' ', '_')}_seconds": seconds for what, seconds in spent.items()}
     return release
@@ -180,42 +209,60 @@ def served(phases: Phases, place: Path, release: pr.Release, starts: int) -> dic
     return {"load_seconds": float(np.median(loads)), "first_answer_seconds": float(np.median(answers))}
 
 
-def measure(network: pr.Network, demand: pr.Demand, options: Any, work: Path) -> dict[str, Any]:
-    """Everything after the network and its demand are there."""
-    phases = Phases(quiet=options.json)
+def tables(phases: Phases, network: pr.Network, demand: pr.Demand, work: Path) -> None:
+    """Reading the demand as TNTP, CSV and OMX."""
     write_table(work / "trips.tntp", demand, network)
-    size_mb = (work / "trips.tntp").stat().st_size / 1e6
-    with phases("read trip table") as row:
-        read = pr.read_tntp_trips(work / "trips.tntp", network, on_unreachable="drop")
-        row |= {"mb": size_mb}
-    phases.found["read trip table"]["mb_per_second"] = size_mb / phases.found["read trip table"]["seconds"]
-    assert len(read.pairs) == len(demand.pairs)  # noqa: S101
-    del read
+    write_csv(work / "trips.csv", demand, network)
+    write_matrix(work / "trips.omx", demand, network)
+    readers = {"tntp": pr.read_tntp_trips, "csv": pr.read_od_csv, "omx": pr.read_omx}
+    for kind, read in readers.items():
+        path = work / f"trips.{kind}"
+        size_mb = path.stat().st_size / 1e6
+        with phases(f"read {kind}") as row:
+            found = read(path, network, on_unreachable="drop")
+            row["mb"] = size_mb
+        phases.found[f"read {kind}"]["mb_per_second"] = size_mb / phases.found[f"read {kind}"]["seconds"]
+        if len(found.pairs) != len(demand.pairs):
+            sys.exit(f"{path.name}: {len(found.pairs):,} pairs were read of {len(demand.pairs):,}")
+        path.unlink()
 
-    with phases("optimum 1e-4, two threads"):
+
+def optimum(phases: Phases, network: pr.Network, demand: pr.Demand, *, quick: bool) -> None:
+    """The optimum to 1e-4 with two threads and with one."""
+    with phases("optimum 1e-4, two threads") as row:
         solution = pr.solve_optimum(network, demand, gap=1e-4, threads=2)
-    if not options.quick:
-        with phases("optimum 1e-4, one thread"):
-            alone = pr.solve_optimum(network, demand, gap=1e-4, threads=1)
-        assert alone.objective == solution.objective  # noqa: S101 - threads change nothing
-        del alone
-        with phases("optimum 1e-6, from 1e-4"):
-            solution = pr.solve_optimum(network, demand, gap=1e-6, threads=2, start=solution)
-    reached = solution.relative_gap
-    del solution
+        row["relative_gap"] = solution.relative_gap
+    if quick:
+        return
+    with phases("optimum 1e-4, one thread"):
+        alone = pr.solve_optimum(network, demand, gap=1e-4, threads=1)
+    assert alone.objective == solution.objective  # noqa: S101 - threads change nothing
 
-    with phases("history"):
-        history = pr.simulate_days(demand, days=1 if options.quick else 5, period_min=60, seed=1)
-    release = learned(phases, "learn from a history", network, history, 1e-4)
-    del history
+
+def optimum_6(phases: Phases, network: pr.Network, demand: pr.Demand) -> None:
+    """The optimum to 1e-6."""
+    with phases("optimum 1e-6") as row:
+        row["relative_gap"] = pr.solve_optimum(network, demand, gap=1e-6, threads=2).relative_gap
+
+
+def saved(phases: Phases, release: pr.Release, place: Path) -> float:
+    """Save a release; megabytes."""
     with phases("save"):
-        release.save(work / "release", allow_not_private=True)
-    release_mb = sum(path.stat().st_size for path in (work / "release").iterdir()) / 1e6
-    result: dict[str, Any] = served(phases, work / "release", release, 1 if options.quick else 3)
-    forget_peak()
-    result |= sampled(release, DRAWS // 8 if options.quick else DRAWS)
-    del release
+        release.save(place, allow_not_private=True)
+    return sum(path.stat().st_size for path in place.iterdir()) / 1e6
 
+
+def served_and_sampled(phases: Phases, work: Path, *, quick: bool) -> dict[str, float]:
+    """What a saved release takes to load, to serve and to sample."""
+    release = pr.load_release(work / "release")
+    found = served(phases, work / "release", release, 1 if quick else 3)
+    return found | sampled(release, DRAWS // 8 if quick else DRAWS)
+
+
+def from_trips(
+    phases: Phases, network: pr.Network, demand: pr.Demand, work: Path, mechanism: pr.Counts | pr.Layered
+) -> None:
+    """Read a file of single trips and learn from it."""
     trips = write_trips(work / "trips.parquet", demand, network)
     with phases("read trip file") as row:
         row["trips"] = trips
@@ -226,23 +273,47 @@ def measure(network: pr.Network, demand: pr.Demand, options: Any, work: Path) ->
             dates=("2026-03-02", "2026-03-02"),
             on_unreachable="drop",
         )
-    learned(phases, "learn from trips", network, history, 1e-3 if options.quick else 1e-4)
-    return {
-        "links": network.links,
-        "pairs": len(demand.pairs),
-        "peak_memory_mb": max(row["peak_memory_mb"] for row in phases.found.values()),
-        "release_mb": release_mb,
-        "learn_seconds": phases.found["learn from a history"]["seconds"],
-        "relative_gap": reached,
-        **result,
-        "phases": phases.found,
-    }
+    learned(phases, "learn from trips", network, history, mechanism)
+
+
+def measure(network: pr.Network, demand: pr.Demand, options: Any, work: Path) -> dict[str, Any]:
+    """Everything after the network and its demand are there."""
+    phases, quick = Phases(quiet=options.json), options.quick
+    result: dict[str, Any] = {"links": network.links, "pairs": len(demand.pairs)}
+
+    def history() -> pr.DemandHistory:
+        return pr.simulate_days(demand, days=1 if quick else 5, period_min=60, seed=1)
+
+    for phase in options.phases.split(","):
+        if phase == "tables":
+            tables(phases, network, demand, work)
+        elif phase == "optimum":
+            optimum(phases, network, demand, quick=quick)
+        elif phase == "optimum-6":
+            optimum_6(phases, network, demand)
+        elif phase == "counts":
+            release = learned(phases, "learn from a history", network, history(), pr.Counts(gap=1e-4))
+            result["learn_seconds"] = phases.found["learn from a history"]["seconds"]
+            result["release_mb"] = saved(phases, release, work / "release")
+            del release
+        elif phase == "layered":
+            learned(phases, "learn, layered", network, history(), pr.Layered(gap=1e-4))
+        elif phase == "service":
+            result |= served_and_sampled(phases, work, quick=quick)
+        elif phase == "trips":
+            from_trips(phases, network, demand, work, pr.Counts(gap=1e-3 if quick else 1e-4))
+        else:
+            sys.exit(f"there is no phase {phase}; pass some of {','.join(PHASES)}")
+    result["peak_memory_mb"] = max(row["peak_memory_mb"] for row in phases.found.values())
+    return {**result, "phases": phases.found}
 
 
 def main() -> None:
     """Measure and print."""
     parser = arguments(__doc__)
     parser.add_argument("--network", default="ChicagoRegional", help="a public network; with its own demand if another")
+    parser.add_argument("--phases", default=",".join(PHASES), help="some of them, separated by commas")
+    parser.add_argument("--work", type=Path, help="folder for what phases hand to later ones; default: a temporary one")
     options = parser.parse_args()
     begin = time.perf_counter()
     if options.network == "ChicagoRegional":
@@ -254,8 +325,8 @@ def main() -> None:
         scenario = load(options.network, "bpr")
         network, demand = scenario.network, scenario.demand
     say(options.json, f"network and demand: {time.perf_counter() - begin:.1f} s")
-    with tempfile.TemporaryDirectory() as work:
-        result = measure(network, demand, options, Path(work))
+    with tempfile.TemporaryDirectory() as temporary:
+        result = measure(network, demand, options, options.work or Path(temporary))
     finish({"networks": {options.network: result}})
 
 

@@ -3,9 +3,10 @@
     python benchmarks/quality.py --json
 
 Releases of simulated days on public networks, with reproducible noise, over {50, 5 days} x {100, 10, 1 % fleet} x
-epsilon {1, 0.1, 0.01} for single trips, and for users with at most ten trips. Of the users' trips two fifths are kept,
-once without a total and once with the public one. The truth is computed from all trips of the same private days: travel
-time of each policy on their mean demand, above its optimum.
+epsilon {1, 0.1, 0.01} for single trips, and for users with at most ten trips. Of the users' trips two fifths are kept:
+without a total, with the public one, and with a measured one of at most a hundred trips of each user. The truth is
+computed from all trips of the same private days: travel time of each policy on their mean demand, above its optimum.
+The optimum of equal demand, which takes longest, is solved once for all totals with the same two digits.
 
 Mechanisms: counts and layered; sgd and minimiser, at request level only, with a public demand whose rates are off by a
 lognormal factor, and once more with equal rates for all pairs.
@@ -23,14 +24,16 @@ import os
 import statistics
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+from unittest.mock import patch
 
 import numpy as np
 
 import privroute as pr
+from privroute.demand.without_data import uniform_policy
 from privroute.evaluate.seeded_noise import SeededNoise
+from privroute.mechanism import quality as measuring
 from privroute.mechanism.learn import learn_with_noise
-from privroute.mechanism.quality import policies_to_compare
 from privroute.policy.travel_time import total_travel_time
 from privroute.release.quality import RELEASED, Excess
 
@@ -38,11 +41,12 @@ Latency = Literal["affine", "bpr"]
 Unit = Literal["request", "user"]
 FILES: dict[str, Literal["min", "h"]] = {"Anaheim": "min", "EMA": "h", "ChicagoSketch": "min"}
 DAYS, FLEETS, EPSILONS = (50, 5), (1, 10, 100), (1.0, 0.1, 0.01)
-USER_TRIPS, KEPT = 10, 0.4
+USER_TRIPS, KEPT, FOR_TOTAL = 10, 0.4, 100
 ON_FLOWS = ("sgd", "minimiser")
 PRIOR_SD = 0.5
 ALPHA = 400 / 60
 DELTA = 1e-6
+SOLVED: dict[tuple[int, int, float, float], pr.RoutingPolicy] = {}
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,18 @@ class Case:
 def draw(case: Case, epsilon: float, share: float, seed: int) -> Draw:
     """Release once and compare with the truth."""
     network, guarantee = case.network, pr.Guarantee(epsilon, DELTA, case.unit)
-    release, plain = (
-        learn_with_noise(network, case.history, guarantee, case.mechanism, SeededNoise(seed), quality_share=part)
-        for part in (share, None)
-    )
+    compared: dict[str, pr.RoutingPolicy] = {}
+    make = measuring.policies_to_compare
+
+    def keep(*given: Any, **named: Any) -> dict[str, pr.RoutingPolicy]:
+        compared.update(make(*given, **named))  # to make them once more would take as long as the release
+        return compared
+
+    with patch.object(measuring, "policies_to_compare", keep), patch.object(measuring, "uniform_policy", _equal_demand):
+        release, plain = (
+            learn_with_noise(network, case.history, guarantee, case.mechanism, SeededNoise(seed), quality_share=part)
+            for part in (share, None)
+        )
     quality = release.quality
     if quality is None:
         raise SystemExit("nothing was measured")
@@ -106,8 +118,6 @@ def draw(case: Case, epsilon: float, share: float, seed: int) -> Draw:
     def above(policy: pr.RoutingPolicy) -> float:
         return max(100 * (total_travel_time(network, policy, case.every) / case.best - 1), 0.0)
 
-    known = release.demand is not None  # otherwise its total, which is measured with little noise
-    compared = policies_to_compare(network, release.policy, release.demand or case.every, known=known)
     true = {name: above(each) for name, each in compared.items()}
     said = quality.above_optimum
     rows = quality.baselines
@@ -123,6 +133,13 @@ def draw(case: Case, epsilon: float, share: float, seed: int) -> Draw:
         verdict=quality.verdict,
         without=above(plain.policy),
     )
+
+
+def _equal_demand(network: pr.Network, pairs: pr.Pairs, total_per_min: float, *, gap: float) -> pr.RoutingPolicy:
+    key = (network.links, len(pairs), float(f"{total_per_min:.2g}"), gap)
+    if key not in SOLVED:
+        SOLVED[key] = uniform_policy(network, pairs, key[2], gap=gap)
+    return SOLVED[key]
 
 
 def _high(excess: Excess) -> float:
@@ -166,10 +183,14 @@ def histories(demand: pr.Demand, chosen_days: tuple[int, ...]) -> list[tuple[str
             found.append((f"{days} days, {100 // fleet} %", history, "request", history.mean))
         full, every = found[-len(FLEETS)][1], found[-len(FLEETS)][3]
         kept = np.random.default_rng(days).binomial(full.counts, KEPT)
-        for total in (None, 60 * every.total_per_min):
-            users = replace(full.frame, contribution=pr.Contribution("user", USER_TRIPS), total_per_h=total)
-            label = f"{days} days, users, {'kept' if total is None else 'total'}"
-            found.append((label, pr.DemandHistory.of(users, kept, simulated=True), "user", every))
+        bounds = pr.Contribution("user", USER_TRIPS)
+        for source in ("kept", "total", "measured"):
+            known = 60 * every.total_per_min if source == "total" else None
+            asked = replace(bounds, max_for_total=FOR_TOTAL) if source == "measured" else bounds
+            users = replace(full.frame, contribution=asked, total_per_h=known)
+            counted = int(full.counts.sum()) if source == "measured" else None
+            history = pr.DemandHistory.of(users, kept, requests=counted, simulated=True)
+            found.append((f"{days} days, users, {source}", history, "user", every))
     return found
 
 

@@ -30,8 +30,8 @@ nb::tuple nearest_street(const StreetIndex& index, double longitude, double lati
     return nb::make_tuple(found.link, found.share, found.distance, found.x, found.y);
 }
 
-nb::tuple local_path(const LocalPaths& paths, const Array<Node>& sources, const Array<double>& source_cost,
-                     const Array<Node>& targets, const Array<double>& target_cost) {
+nb::tuple local_path(const LocalPaths& paths, const Array<Link>& sources, const Array<double>& source_cost,
+                     const Array<Link>& targets, const Array<double>& target_cost) {
     std::pair<std::vector<Link>, double> found;
     {
         nb::gil_scoped_release unlocked;
@@ -63,10 +63,10 @@ void bind_places(nb::module_& module) {
     nb::class_<LocalPaths>(module, "LocalPaths")
         .def("__init__",
              [](LocalPaths* self, const Array<Node>& tail, const Array<Node>& head, const Array<std::uint8_t>& no_through,
-                const Array<double>& cost) {
-                 new (self) LocalPaths(view(tail), view(head), view(no_through), view(cost));
+                const Array<double>& cost, const Array<Link>& reverse, double turn_back) {
+                 new (self) LocalPaths(view(tail), view(head), view(no_through), view(cost), view(reverse), turn_back);
              },
-             "tail"_a, "head"_a, "no_through"_a, "cost"_a)
+             "tail"_a, "head"_a, "no_through"_a, "cost"_a, "reverse"_a, "turn_back"_a)
         .def("path", &local_path, "sources"_a, "source_cost"_a, "targets"_a, "target_cost"_a);
 }
 

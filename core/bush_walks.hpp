@@ -255,42 +255,50 @@ public:
     template <typename Found>
     void run(Node node, std::size_t limit, Found&& found) {
         waiting_ = {};
-        prefixes_.clear();
-        waiting_.push({1.0, 0, 0});
+        taken_.clear();
+        start_.assign(1, 0);
+        made_ = 0;
+        waiting_.push({1.0, made_++, 0, 0, 0});
         for (std::size_t taken = 0; taken < limit && !waiting_.empty(); ++taken) {
             const Walk walk = waiting_.top();
             waiting_.pop();
-            const double probability = expand(table_.split(node), walk);
+            const double probability = expand(table_.split(node), walk, taken);
             found(probability, std::span<const std::int32_t>(choices_));
+            taken_.insert(taken_.end(), choices_.begin(), choices_.end());
+            start_.push_back(taken_.size());
         }
     }
 
 private:
-    // A walk with the first choices prefixes_[first .. first + count) and the most probable ones from there on.
+    // A walk that makes the first count - 1 choices of the walk `parent` that was taken, then `choice`, and the most
+    // probable ones from there on. Only walks that are taken have their choices written out: a route of a thousand
+    // splits leaves a thousand deviations.
     struct Walk {
         double probability;
-        std::size_t first, count;
+        std::size_t made, parent, count;
+        std::int32_t choice;
         bool operator<(const Walk& other) const {  // the top is the most probable; of equal ones, the first made
-            return probability < other.probability || (probability == other.probability && first > other.first);
+            return probability < other.probability || (probability == other.probability && made > other.made);
         }
     };
 
     // Fills choices_ with those of the walk and lets the deviations behind its own wait. Returns its probability.
-    double expand(std::int32_t split, const Walk& walk) {
-        const auto prefix = prefixes_.begin() + static_cast<std::ptrdiff_t>(walk.first);
-        choices_.assign(prefix, prefix + static_cast<std::ptrdiff_t>(walk.count));
+    double expand(std::int32_t split, const Walk& walk, std::size_t position) {
+        choices_.clear();
+        if (walk.count > 0) {
+            const auto prefix = taken_.begin() + static_cast<std::ptrdiff_t>(start_[walk.parent]);
+            choices_.assign(prefix, prefix + static_cast<std::ptrdiff_t>(walk.count - 1));
+            choices_.push_back(walk.choice);
+        }
         double probability = 1.0;
         for (std::size_t depth = 0; split >= 0; ++depth) {
             const std::span<const BushTable::Choice> choices = table_.choices_of(split);
             if (depth >= walk.count) {
                 const std::int32_t best = table_.best(split);
-                for (std::int32_t i = 0; i < static_cast<std::int32_t>(choices.size()); ++i) {
-                    if (i == best) continue;
-                    const std::size_t first = prefixes_.size();
-                    prefixes_.insert(prefixes_.end(), choices_.begin(), choices_.end());
-                    prefixes_.push_back(i);
-                    waiting_.push({completed(probability, choices[static_cast<std::size_t>(i)]), first, depth + 1});
-                }
+                for (std::int32_t i = 0; i < static_cast<std::int32_t>(choices.size()); ++i)
+                    if (i != best)
+                        waiting_.push({completed(probability, choices[static_cast<std::size_t>(i)]), made_++, position,
+                                       depth + 1, i});
                 choices_.push_back(best);
             }
             const BushTable::Choice& chosen = choices[static_cast<std::size_t>(choices_[depth])];
@@ -314,7 +322,9 @@ private:
 
     const BushTable& table_;
     std::priority_queue<Walk> waiting_;
-    std::vector<std::int32_t> prefixes_;
+    std::size_t made_ = 0;
+    std::vector<std::int32_t> taken_;  // choices of the walks that were taken, one walk after the other
+    std::vector<std::size_t> start_;
     std::vector<std::int32_t> choices_;
 };
 

@@ -156,60 +156,73 @@ private:
     std::vector<std::size_t> cell_start_, cell_segments_;
 };
 
-// Fastest ways that end as soon as the target is settled: those within a zone touch a small part of a city.
+// Fastest ways from link to link that end as soon as the target is settled: those within a zone touch a small part of a
+// city. To turn round on a street costs `turn_back` more, except at a dead end, where nothing else is left.
 class LocalPaths {
 public:
+    // reverse : (links,) the same street in the other direction, -1 for none
     LocalPaths(std::span<const Node> tail, std::span<const Node> head, std::span<const std::uint8_t> no_through,
-               std::span<const double> cost)
-        : graph_(tail, head, no_through), cost_(cost.begin(), cost.end()) {}
+               std::span<const double> cost, std::span<const Link> reverse, double turn_back)
+        : graph_(tail, head, no_through),
+          cost_(cost.begin(), cost.end()),
+          reverse_(reverse.begin(), reverse.end()),
+          turn_back_(turn_back) {}
 
-    // (links of the fastest way from one of the sources to one of the targets, its cost with those of its ends);
-    // infinite where there is none. Costs are not negative.
-    std::pair<std::vector<Link>, double> path(std::span<const Node> sources, std::span<const double> source_cost,
-                                              std::span<const Node> targets, std::span<const double> target_cost) const {
+    // (links of the fastest way from one of the sources to one of the targets, both included, its cost); no links and
+    // infinite where there is none. A way has at least two links: the source's and the target's.
+    // source_cost : of each source, up to the end of the link; target_cost : of each target, from its start on
+    std::pair<std::vector<Link>, double> path(std::span<const Link> sources, std::span<const double> source_cost,
+                                              std::span<const Link> targets, std::span<const double> target_cost) const {
         struct Label {
             double cost;
-            Link incoming;
+            Link before;
             bool settled;
         };
-        using Item = std::pair<double, Node>;
-        std::unordered_map<Node, Label> labels;
-        std::unordered_map<Node, double> ends;
+        using Item = std::pair<double, Link>;
+        std::unordered_map<Link, Label> labels;
+        std::unordered_map<Link, double> ends;
         for (std::size_t k = 0; k < targets.size(); ++k) {
             const auto [at, fresh] = ends.try_emplace(targets[k], target_cost[k]);
             if (!fresh) at->second = std::min(at->second, target_cost[k]);
         }
         std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
-        const auto reach = [&](Node node, double cost, Link by) {
-            const auto [at, fresh] = labels.try_emplace(node, Label{cost, by, false});
+        const auto reach = [&](Link link, double cost, Link before) {
+            const auto [at, fresh] = labels.try_emplace(link, Label{cost, before, false});
             if (!fresh) {
                 if (at->second.settled || at->second.cost <= cost) return;
-                at->second = Label{cost, by, false};
+                at->second = Label{cost, before, false};
             }
-            queue.emplace(cost, node);
+            queue.emplace(cost, link);
         };
         for (std::size_t k = 0; k < sources.size(); ++k) reach(sources[k], source_cost[k], -1);
         double least = std::numeric_limits<double>::infinity();
-        Node best = -1;
+        Link last = -1, target = -1;
         while (!queue.empty() && queue.top().first < least) {
-            const auto [cost, node] = queue.top();
+            const Link link = queue.top().second;
             queue.pop();
-            Label& label = labels.at(node);
+            Label& label = labels.at(link);
             if (label.settled) continue;
             label.settled = true;
-            if (const auto end = ends.find(node); end != ends.end() && cost + end->second < least) {
-                least = cost + end->second;
-                best = node;
+            const double cost = label.cost;
+            const auto v = static_cast<std::size_t>(graph_.head[static_cast<std::size_t>(link)]);
+            if (graph_.no_through[v]) continue;
+            const auto begin = static_cast<std::size_t>(graph_.out_start[v]), end = static_cast<std::size_t>(graph_.out_start[v + 1]);
+            for (auto k = begin; k < end; ++k) {
+                const Link next = graph_.out_links[k];
+                const bool back = next == reverse_[static_cast<std::size_t>(link)] && end - begin > 1;
+                const double so_far = cost + (back ? turn_back_ : 0.0);
+                if (const auto goal = ends.find(next); goal != ends.end() && so_far + goal->second < least) {
+                    least = so_far + goal->second;
+                    last = link;
+                    target = next;
+                }
+                reach(next, so_far + cost_[static_cast<std::size_t>(next)], link);
             }
-            const auto v = static_cast<std::size_t>(node);
-            if (graph_.no_through[v] && label.incoming >= 0) continue;
-            for (auto k = static_cast<std::size_t>(graph_.out_start[v]); k < static_cast<std::size_t>(graph_.out_start[v + 1]); ++k)
-                reach(graph_.out_head[k], cost + cost_[static_cast<std::size_t>(graph_.out_links[k])], graph_.out_links[k]);
         }
         std::vector<Link> links;
-        if (best >= 0) {
-            for (Link by = labels.at(best).incoming; by >= 0; by = labels.at(graph_.tail[static_cast<std::size_t>(by)]).incoming)
-                links.push_back(by);
+        if (target >= 0) {
+            links.push_back(target);
+            for (Link link = last; link >= 0; link = labels.at(link).before) links.push_back(link);
             std::reverse(links.begin(), links.end());
         }
         return {links, least};
@@ -218,6 +231,8 @@ public:
 private:
     Graph graph_;
     std::vector<double> cost_;
+    std::vector<Link> reverse_;
+    double turn_back_;
 };
 
 }  // namespace privroute

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from servers import PostgreSQL, postgresql_programs
 
 # before numpy is loaded: workers share the cores, and threads of BLAS that wait by spinning slow each other down
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -35,3 +37,14 @@ def tntp() -> Path:
     if not folder.is_dir():
         pytest.skip("the public TNTP networks are not on this machine; set PRIVROUTE_TNTP to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """A PostgreSQL server of this process; required under CI=true. Its tests share the xdist group postgresql."""
+    if postgresql_programs() is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("there is no PostgreSQL server, and CI=true requires the tests with one")
+        pytest.skip("there is no PostgreSQL server on this machine; install postgresql")
+    with PostgreSQL() as server:
+        yield server

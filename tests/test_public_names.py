@@ -88,6 +88,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "marginal_tolls",
         "minimise_regularised",
         "project",
+        "read_counts",
         "read_daily_od",
         "read_gmns",
         "read_network",

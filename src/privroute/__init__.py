@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from privroute.handover.uxsim_world import to_uxsim as to_uxsim
     from privroute.history.daily_od import read_daily_od as read_daily_od
     from privroute.history.demand_history import DemandHistory as DemandHistory
+    from privroute.history.external_counts import read_counts as read_counts
     from privroute.history.simulate import simulate_days as simulate_days
     from privroute.history.trips import read_trips as read_trips
     from privroute.mechanism import theory as theory
@@ -109,6 +110,7 @@ _PUBLIC = {
     "handover.export": ("hand_over",),
     "handover.uxsim_world": ("to_uxsim",),
     "history.daily_od": ("read_daily_od",),
+    "history.external_counts": ("read_counts",),
     "history.demand_history": ("DemandHistory",),
     "history.simulate": ("simulate_days",),
     "history.trips": ("read_trips",),

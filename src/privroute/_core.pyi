@@ -342,6 +342,8 @@ class LocalPaths:
         head: NDArray[np.int32],
         no_through: NDArray[np.uint8],
         cost: NDArray[np.float64],
+        reverse: NDArray[np.int32],
+        turn_back: float,
     ) -> None: ...
     def path(
         self,

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 from tests.cli.command import refused, run
+from tests.cli.conftest import FIRST, LAST
 
 import privroute as pr
 from privroute.evaluate.bounds import compare_bounds
@@ -202,3 +205,44 @@ def test_a_plan_for_users_has_the_noise_of_their_bounds(tmp_path: Path) -> None:
         tables.append(json.loads((tmp_path / "plan.json").read_text())["rows"][0]["noise_scale"])
         assert ("bounds leave out are not simulated" in done.out.replace("\n", " ")) == bool(more)
     assert tables[1] == pytest.approx(9 * tables[0], rel=1e-3)
+
+
+def test_options_chosen_on_the_prior_are_shown_whole_and_can_be_learned_with(
+    daily_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from privroute.evaluate import tuning  # noqa: PLC0415 - its candidates are fewer here
+
+    monkeypatch.setitem(tuning.CANDIDATES, "sgd", {"steps_per_day": (2,), "power": (0.25,)})
+    monkeypatch.setitem(tuning.ALPHA_SHARES, "sgd", (1.6e-5,))
+    sizes = sizes_csv(tmp_path / "sizes.csv")
+    prior = ("--zone-sizes", sizes, "--trips-per-hour", 300_000)
+    done = run("plan", "--network", "sioux-falls", *QUICK, "--mechanism", "sgd", "--tune-for", 1, *prior)
+    assert done.code == 0, done.err
+    assert "public_demand is missing above" in done.text
+    done = run(
+        *("plan", "--network", "sioux-falls", *QUICK, "--mechanism", "sgd", "--tune-for", 1, *prior),
+        *("--out", tmp_path / "plan"),
+    )
+    assert done.code == 0, done.err
+    block = (tmp_path / "plan" / "mechanism.toml").read_text()
+    assert block in done.out
+    chosen = tomllib.loads(block)["mechanism"]
+    assert (chosen["steps_per_day"], chosen["power"]) == (2, 0.25)
+    assert chosen["alpha"] > 0
+    command = next(line for line in done.out.splitlines() if line.startswith("privroute learn ... "))
+    dates = ("--history", daily_csv, "--from", FIRST, "--to", LAST, "--epsilon", 1, "--delta", "1e-6")
+    done = run(
+        *("learn", "--network", "sioux-falls", *dates, "--out", tmp_path / "out"),
+        *shlex.split(command.removeprefix("privroute learn ... ")),
+    )
+    assert done.code == 0, done.err
+    options = dict(pr.load_release(tmp_path / "out").certificate.options)
+    planned = json.loads((tmp_path / "plan" / "plan.json").read_text())["options"]
+    assert {name: value for name, value in options.items() if name in chosen and name != "public_demand"} == {
+        name: value for name, value in chosen.items() if name not in ("name", "public_demand")
+    }
+    assert options.pop("public_demand").startswith("sha256 ")
+    assert planned.pop("public_demand").startswith("sha256 ")
+    assert {name: value for name, value in options.items() if value is not None} == {
+        name: value for name, value in planned.items() if value is not None
+    }

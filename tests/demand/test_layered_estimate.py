@@ -12,6 +12,8 @@ from scipy import sparse
 from scipy.stats import truncnorm
 
 import privroute as pr
+from privroute.demand import layers
+from privroute.demand import maximum_entropy as solver
 from privroute.demand.gravity import GravityModel
 from privroute.demand.layered_estimate import Tables, estimate, gravity_prior, likeliest_weight, positive_mean
 from privroute.demand.layers import Layer, cells, combined, length_cells
@@ -32,13 +34,13 @@ def random_layer(pairs: int, rows: int, seed: int) -> Layer:
 
 def measured(noise: float, seed: int = 1, *, pairs: bool = True) -> Tables:
     random = np.random.default_rng(seed)
-    layers: list[Layer] = []
+    tables: list[Layer] = []
     for cell in (MODEL.origin, MODEL.destination, length_cells(MODEL.minutes, 12)):
         members = cells(cell, int(cell.max()) + 1)
         exact = members.T @ TRUE
-        layers.append(Layer(members, exact + noise * random.normal(size=exact.size), np.full(exact.size, noise)))
+        tables.append(Layer(members, exact + noise * random.normal(size=exact.size), np.full(exact.size, noise)))
     whole = Layer(cells(np.zeros(TRUE.size, np.intp), 1), np.zeros(1), np.full(1, np.inf))
-    found = Tables(layers[0], layers[1], layers[2], whole)
+    found = Tables(tables[0], tables[1], tables[2], whole)
     return found.with_pairs(TRUE + noise * random.normal(size=TRUE.size), noise) if pairs else found
 
 
@@ -56,6 +58,22 @@ class TestMaximumEntropy:
         assert (d > 0).all()
         pull = layer.spread((layer.sums(d) - layer.values) / layer.scale**2)
         assert np.abs(weight * np.log(d / prior) + (d - counts) / deviation**2 + pull).max() < 1e-4
+
+    def test_threads_change_nothing_and_blocks_hardly_anything(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        random = np.random.default_rng(3)
+        layer = random_layer(60, 12, 3)
+        prior, counts = random.gamma(1.0, 5.0, 60) + 1e-3, random.normal(5.0, 8.0, 60)
+
+        def found() -> NDArray[np.float64]:
+            return maximum_entropy(prior, np.ones(60), counts, np.full(60, 2.0), layer, tolerance=1e-9).counts
+
+        whole = found()
+        monkeypatch.setattr(layers, "_PAIRS_AT_ONCE", 7)
+        in_blocks = found()
+        monkeypatch.setattr(solver, "available_threads", lambda: 1)
+        assert np.array_equal(found(), in_blocks)
+        assert in_blocks == pytest.approx(whole, rel=1e-6)
+        assert sum(block.members.nnz for block in layer.blocks()) == layer.members.nnz
 
     def test_a_start_from_fewer_rows_ends_at_the_same_point(self) -> None:
         layer = random_layer(60, 12, 1)

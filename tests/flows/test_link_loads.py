@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import privroute as pr
+from privroute.flows import link_loads
 from privroute.flows.link_loads import counted_links
 from privroute.policy.main_paths import main_paths
 
@@ -44,3 +45,18 @@ def test_nothing_is_counted_where_no_cost_depends_on_the_flow() -> None:
     network = pr.Network([0, 1], [1, 0], latency, ["a", "b"])
     found = counted_links(network, pr.Demand(pr.Pairs([0], [1]), [5.0]), 12)
     assert found.members.shape == (1, 0)
+
+
+def test_paths_in_blocks_of_pairs_count_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = counted_links(NETWORK, DEMAND, 3)
+    monkeypatch.setattr(link_loads, "_PAIRS_AT_ONCE", 50)
+    parts = counted_links(NETWORK, DEMAND, 3)
+    assert (whole.members != parts.members).nnz == 0
+    assert np.array_equal(whole.precision, parts.precision)
+
+
+def test_a_start_at_an_earlier_optimum_reaches_the_gap_too() -> None:
+    first = counted_links(NETWORK, DEMAND * 0.9, 3)
+    again = counted_links(NETWORK, DEMAND, 3, gap=1e-4, start=first.policy)
+    least = pr.solve_optimum(NETWORK, DEMAND, gap=1e-9).total_travel_time
+    assert pr.total_travel_time(NETWORK, again.policy, DEMAND) <= least * (1 + 2e-4)

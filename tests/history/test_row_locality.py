@@ -6,7 +6,8 @@
 for every row r of files D, however these are typed, encoded, compressed and split, and whatever stands in other rows;
 and reading D stops exactly where reading D without r does, which is nowhere. docs/proofs/row-locality.md
 
-PRIVROUTE_ROW_CASES sets how many neighbours are tried (2,000 unless set).
+PRIVROUTE_ROW_CASES sets how many neighbours are tried (2,000 unless set), PRIVROUTE_ROW_TALLIES a folder to which is
+written what they were.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.cli.command import run
-from tests.history.row_cases import Layout, draw_layout, draw_rows, users_of, write
+from tests.history.row_cases import Layout, draw_layout, draw_rows, users_of
+from tests.history.row_files import TALLY, write
+from tests.history.row_reading import counts_of_files, draw_borders, numbers_of
 from tests.history.trip_cases import AREAS, NETWORK, RANGE, read
 
 import privroute as pr
@@ -37,6 +40,8 @@ from privroute.history import bounding, trip_batches, trip_texts
 from privroute.history.nearest_zone import NearestZone
 
 CASES = int(os.environ.get("PRIVROUTE_ROW_CASES", "2000"))
+TALLIES = os.environ.get("PRIVROUTE_ROW_TALLIES")
+COMMANDS = max(12, CASES // 500)
 PARTS = 8
 ROWS, CHAINS = 16, 2  # of each layout: different rows, and orders in which rows leave the files one by one
 
@@ -49,7 +54,8 @@ class Reader:
 
     def counts(self, rows: list[Any]) -> Any:
         paths = write(self.folder, self.chance, self.layout, rows)
-        return read(paths, **self.layout.options)[0].counts
+        with draw_borders(self.chance):
+            return counts_of_files(paths, self.layout.options)
 
 
 def check_chain(reader: Reader, rows: list[Any], alone: dict[int, Any]) -> int:
@@ -138,7 +144,12 @@ def fixed_salt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_row_changes_the_counts_by_its_own_part_alone(tmp_path: Path, part: int) -> None:
-    assert check_layouts(tmp_path, part, CASES // PARTS) >= CASES // PARTS
+    TALLY.clear()
+    TALLY["neighbours"] = check_layouts(tmp_path, part, CASES // PARTS)
+    assert TALLY["neighbours"] >= CASES // PARTS
+    if TALLIES:
+        lines = [f"{number}\t{kind}" for kind, number in sorted(TALLY.items())]
+        Path(TALLIES, f"part{part}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def test_the_cases_count_something(tmp_path: Path) -> None:
@@ -155,17 +166,17 @@ def test_a_row_stops_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """The same through the command line: equal exit codes, and histories that differ by the row's own part."""
     for network, name in ((NETWORK, "nodes"), (AREAS, "areas")):
         pr.write_gmns(network, tmp_path / name)
-    seen: list[pr.DemandHistory] = []
+    seen: list[Any] = []
     reader = pr.read_trips
 
-    def kept(*given: Any, **options: Any) -> pr.DemandHistory:
+    def kept(*given: Any, **options: Any) -> Any:
         seen.append(reader(*given, **options))
         return seen[-1]
 
     monkeypatch.setattr(pr, "read_trips", kept)
     chance = random.Random(3)  # noqa: S311 - repeatable cases
     told = 0
-    for case in range(12):
+    for case in range(COMMANDS):
         layout = draw_layout(chance)
         rows = draw_rows(chance, layout, 6)
         counts = []
@@ -180,7 +191,7 @@ def test_a_row_stops_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 )
             )
             assert done.code == 0, done.err
-            counts.append(seen[-1].counts)
+            counts.append(numbers_of(seen[-1]))
         alone = users_of(rows, rows[0]) if "unit" in layout.options else [rows[0]]
         worth = [Reader(tmp_path, chance, layout).counts(part) for part in (alone, alone[1:]) if part]
         np.testing.assert_array_equal(counts[0] - counts[1], worth[0] - (worth[1] if len(worth) > 1 else 0))
@@ -190,21 +201,32 @@ def test_a_row_stops_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def _command(roads: Path, paths: list[Path], options: dict[str, Any], out: Path) -> list[object]:
     words: list[object] = ["learn", "--network", roads, "--from", RANGE[0], "--to", RANGE[1], "--out", out]
-    words += ["--epsilon", 1, "--delta", 1e-6, "--period", "-".join(options["period"])]
+    words += ["--epsilon", 1, "--delta", 1e-6]
     for path in paths:
         words += ["--trips", path]
+    period = options["period"]
+    for hours in period if isinstance(period, list) else ["-".join(period)]:
+        words += ["--period", hours]
     flags = {"tz": "tz", "max_zone_distance_km": "max-zone-distance-km", "weekdays": "weekdays"}
     flags |= {"unit": "unit", "max_requests": "max-requests", "max_per_pair": "max-per-pair"}
     for name, flag in flags.items():
         if name in options:
             words += [f"--{flag}", options[name]]
-    for name in ("epoch_unit", "time_format"):
-        if name in options:
-            words += ["--set", f"trips.{name}={options[name]}"]
+    keys = {f"trips.{name}": options[name] for name in ("epoch_unit", "time_format") if name in options}
+    keys |= {f"calendar.{name}": options[name] for name in ("day_types", "holidays") if name in options}
+    keys |= {f"unit.{name}": value for name, value in options.get("bounds", {}).items()}
+    for name, value in keys.items():
+        words += ["--set", f"{name}={_spelt(value)}"]
     for end in ("origin", "destination"):
         if end in options:
             words += [f"--{end}-column", ",".join(options[end])]
     return words
+
+
+def _spelt(value: Any) -> str:
+    if isinstance(value, dict):
+        return ";".join(f"{name}={each}" for name, each in value.items())
+    return ",".join(value) if isinstance(value, list) else str(value)
 
 
 def zones_that_depend_on_the_block(network: pr.Network = NETWORK) -> int:

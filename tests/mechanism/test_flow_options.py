@@ -33,11 +33,18 @@ def promised(options: Any, network: pr.Network = NETWORK, frame: Frame = HISTORY
 @pytest.mark.parametrize("value", [10**400, 1e308, 5e-324, "1", True, None, float("nan"), float("inf"), -1.0, 1 + 0j])
 @pytest.mark.parametrize("name", ["alpha", "ceiling", "tolerance", "tilt"])
 def test_values_that_are_no_moderate_numbers_are_refused_by_name(name: str, value: Any) -> None:
-    with pytest.raises(GuaranteeError, match=f"{name} is .*; pass a number"):
-        pr.Minimiser(**{"alpha": 1.0, name: value})
+    if value is not None or name != "tilt":  # without a value it has its default
+        with pytest.raises(GuaranteeError, match=f"{name} is .*; pass a number"):
+            pr.Minimiser(**{"alpha": 1.0, name: value})
     if value is not None:
         with pytest.raises(GuaranteeError, match=f"{name} is .*; pass a number"):
             pr.Sgd(**{"public_demand": PUBLIC, "alpha": 1.0, name: value})
+
+
+def test_the_tilt_is_stronger_in_the_metric_of_a_public_demand() -> None:
+    assert pr.Minimiser(alpha=1.0).tilt == 2.0
+    assert pr.Minimiser(alpha=1.0, public_demand=PUBLIC).tilt == 10.0
+    assert pr.Sgd(alpha=1.0, public_demand=PUBLIC).tilt == 10.0
 
 
 @pytest.mark.parametrize("value", ["x", 10**400, True, float("nan"), 0])

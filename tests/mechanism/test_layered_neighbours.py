@@ -127,9 +127,9 @@ class TestPlantedBugs:
         data = history(RICH)
         private = [data]
 
-        def peeking(network: pr.Network, demand: pr.Demand, most: int) -> Any:
+        def peeking(network: pr.Network, demand: pr.Demand, most: int, **options: Any) -> Any:
             counts = private[0].counts.sum(axis=0)
-            return counted_links(network, pr.Demand(demand.pairs, counts / 120.0), most)
+            return counted_links(network, pr.Demand(demand.pairs, counts / 120.0), most, **options)
 
         monkeypatch.setattr(layered, "counted_links", peeking)
         _, asked, _ = held(study(data), data)
@@ -164,8 +164,8 @@ class TestPlantedBugs:
     def test_link_multipliers_that_are_not_rounded_down_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         data = history(RICH)
 
-        def precise(network: pr.Network, demand: pr.Demand, most: int) -> Any:
-            found = counted_links(network, demand, most)
+        def precise(network: pr.Network, demand: pr.Demand, most: int, **options: Any) -> Any:
+            found = counted_links(network, demand, most, **options)
             return replace(found, precision=found.precision * 1.01)
 
         monkeypatch.setattr(layered, "counted_links", precise)
@@ -176,8 +176,8 @@ class TestPlantedBugs:
         """Sparse matrices add up entries that are given twice; the sensitivity is taken from the sum."""
         data = history(RICH)
 
-        def twice(network: pr.Network, demand: pr.Demand, most: int) -> Any:
-            found = counted_links(network, demand, most)
+        def twice(network: pr.Network, demand: pr.Demand, most: int, **options: Any) -> Any:
+            found = counted_links(network, demand, most, **options)
             return replace(found, members=sparse.csr_array(found.members * 2.0))
 
         monkeypatch.setattr(layered, "counted_links", twice)

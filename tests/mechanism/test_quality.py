@@ -25,6 +25,7 @@ from tests.mechanism.quality_cases import (
 )
 
 import privroute as pr
+from privroute.demand.without_data import gravity_policy, uniform_policy
 from privroute.errors import GuaranteeError, HistoryError, ReleaseError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.time_bounds import BoundedTime, LeastTime
@@ -219,6 +220,37 @@ def test_the_bounds_lie_below_every_policy(name: str) -> None:
         assert value <= pr.solve_optimum(network, demand).total_travel_time * (1 + 1e-9)
         inside = BoundedTime.between(network, 0.5 * flow, 2 * flow, np.full(flow.size, np.inf))
         assert inside(flow) == pytest.approx(total_travel_time(network, policy, demand), rel=1e-12)
+
+
+def test_policies_to_compare_are_as_near_to_their_optimum_as_without_a_start() -> None:
+    network, demand = pr.sioux_falls().network, pr.sioux_falls().demand
+    released = pr.solve_optimum(network, demand, gap=1e-8).policy
+    rows = policies_to_compare(network, released, demand, gap=1e-6)
+    alone = {
+        "equilibrium": pr.solve_equilibrium(network, demand, gap=1e-8).policy,
+        "gravity": gravity_policy(network, demand),
+        "equal_demand": uniform_policy(network, demand.pairs, demand.total_per_min),
+    }
+    assert list(rows) == [RELEASED, "equilibrium", "gravity", "equal_demand", "free_flow"]
+    for name, policy in alone.items():
+        found, expected = (total_travel_time(network, each, demand) for each in (rows[name], policy))
+        assert found == pytest.approx(expected, rel=1e-3), name
+
+
+def test_a_stop_in_one_comparison_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, demand = pr.sioux_falls().network, pr.sioux_falls().demand
+    told = []
+
+    def interrupted(*_: Any, progress: Any, **__: Any) -> None:
+        told.append(progress)
+        assert progress("", 0.0), "nobody has stopped yet"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measuring, "solve_equilibrium", interrupted)
+    released = pr.solve_optimum(network, demand, gap=1e-4).policy
+    with pytest.raises(KeyboardInterrupt):
+        policies_to_compare(network, released, demand)
+    assert told[0]("", 0.0) is False
 
 
 def test_intervals_cover_the_truth_and_verdicts_are_right() -> None:

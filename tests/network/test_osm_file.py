@@ -41,7 +41,6 @@ def test_what_is_left_out_is_counted(extract: Path) -> None:
     assert notes.counts == {
         "no_access": 1,
         "without_nodes": 1,
-        "loops": 2,
         "island_links": 2,
         "odd_tags": 2,
         "turn_restrictions": 5,

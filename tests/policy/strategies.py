@@ -120,3 +120,20 @@ def _random_bush(network: pr.Network, origin: int, chance: np.random.Generator) 
             parts = chance.dirichlet(np.ones(len(chosen))) + 1e-3
             shares += (parts / parts.sum()).tolist()
     return origin, links, shares
+
+
+def diamonds(count: int) -> pr.RoutingPolicy:
+    """`count` diamonds in a row: two ways through each, so 2^count routes from end to end."""
+    tail = [node for k in range(count) for node in (3 * k, 3 * k, 3 * k + 1, 3 * k + 2)]
+    head = [node for k in range(count) for node in (3 * k + 1, 3 * k + 2, 3 * k + 3, 3 * k + 3)]
+    network = pr.Network(tail, head, pr.Latency.affine(np.ones(4 * count), 1.0), range(3 * count + 1))
+    return pr.RoutingPolicy.by_origin(
+        network,
+        pr.Pairs([0], [3 * count]),
+        root=[0],
+        link_start=[0, 4 * count],
+        links=np.arange(4 * count),
+        share_start=[0, 2 * count],
+        share=np.tile([0.75, 0.25], count),
+        bush_of_pair=[0],
+    )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.network.strategies import networks
-from tests.policy.strategies import bush_policies
+from tests.policy.strategies import bush_policies, diamonds
 from tests.reference import bushes as twin
 from tests.statistical.rates import EACH
 
@@ -20,23 +20,6 @@ import privroute as pr
 from privroute.errors import PolicyError
 
 LARGE = settings(max_examples=150, deadline=None)
-
-
-def diamonds(count: int) -> pr.RoutingPolicy:
-    """`count` diamonds in a row: two ways through each, so 2^count routes from end to end."""
-    tail = [node for k in range(count) for node in (3 * k, 3 * k, 3 * k + 1, 3 * k + 2)]
-    head = [node for k in range(count) for node in (3 * k + 1, 3 * k + 2, 3 * k + 3, 3 * k + 3)]
-    network = pr.Network(tail, head, pr.Latency.affine(np.ones(4 * count), 1.0), range(3 * count + 1))
-    return pr.RoutingPolicy.by_origin(
-        network,
-        pr.Pairs([0], [3 * count]),
-        root=[0],
-        link_start=[0, 4 * count],
-        links=np.arange(4 * count),
-        share_start=[0, 2 * count],
-        share=np.tile([0.75, 0.25], count),
-        bush_of_pair=[0],
-    )
 
 
 @given(bush_policies(), st.integers(0, 2**32))
@@ -202,6 +185,18 @@ def test_an_optimum_and_its_expansion_agree_also_where_half_of_the_pairs_have_no
     for other in (again, cold):
         if solution.status == other.status == "converged":
             assert other.objective == pytest.approx(solution.objective, rel=1e-5)
+
+
+def test_more_routes_than_floating_point_numbers_count() -> None:
+    policy = diamonds(1100)
+    size = policy.summary()
+    assert size.paths > 2.0**1000
+    assert size.mean_links == pytest.approx(2200)
+    assert str(size).startswith("1 pairs, more than 1e+18 paths, 2200.0 links a path")
+    routes = policy.routes(0, 3300, limit=400)
+    assert routes[0].probability == pytest.approx(0.75**1100)
+    assert len({route.links for route in routes}) == 400
+    assert routes.remaining == pytest.approx(1.0)
 
 
 def test_more_routes_than_can_be_listed_or_numbered_are_sampled_all_the_same() -> None:

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ import privroute as pr
 from privroute.errors import BudgetError, HistoryError, LedgerError
 from privroute.privacy import ledger_file
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
-from privroute.privacy.ledger import Ledger, scope_of
+from privroute.privacy.ledger import Ledger, scope_of, store_at
 from privroute.privacy.scope import Scope
 from privroute.study.calendar import Period
 from privroute.study.contribution import Contribution
@@ -28,6 +29,7 @@ APPROVED = pr.Approval(1.0, 1e-6)
 PROMISE = pr.Guarantee(0.1, 1e-6)
 RHO = gaussian_rho(gaussian_scale(0.1, 1e-6, 1.0), 1.0)
 PROCESSES, CHARGES = 8, 200
+NewPlace = Callable[[str], Any]
 COPY_OF_THE_FIRST = (
     "UPDATE charge SET (dataset, at, mechanism, epsilon, delta, rho, scope, digest) = (SELECT dataset, at, mechanism, "
     "epsilon, delta, rho, scope, digest FROM charge WHERE entry = 1) WHERE entry = 2"
@@ -39,8 +41,8 @@ def days(first: int, last: int) -> Scope:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return Ledger.create(tmp_path / "city.ledger", "city-2026", APPROVED)
+def ledger(new_place: NewPlace) -> Ledger:
+    return Ledger.create(new_place("city.ledger"), "city-2026", APPROVED)
 
 
 def spend(ledger: Ledger, scope: Scope, **changes: Any) -> int:
@@ -50,7 +52,7 @@ def spend(ledger: Ledger, scope: Scope, **changes: Any) -> int:
 
 def test_what_is_charged_is_read_back(ledger: Ledger) -> None:
     charge, after = ledger.charge(days(1, 10), PROMISE, RHO, "counts")
-    account = Ledger(ledger.path, "city-2026").account()
+    account = Ledger(ledger.store, "city-2026").account()
     assert account.charges == after.charges == (charge,)
     assert (charge.entry, charge.status, charge.rho, charge.epsilon) == (1, "charged", RHO, 0.1)
     assert account.approval == APPROVED
@@ -112,32 +114,32 @@ def test_a_charge_without_a_release_stays_and_is_seen(ledger: Ledger) -> None:
 
 
 def test_data_sets_of_one_file_are_accounts_of_their_own(ledger: Ledger) -> None:
-    other = Ledger.create(ledger.path, "Zürich: Nächte\N{MOON VIEWING CEREMONY}", pr.Approval(0.1, 1e-6, "user-day"))
+    other = Ledger.create(ledger.store, "Zürich: Nächte\N{MOON VIEWING CEREMONY}", pr.Approval(0.1, 1e-6, "user-day"))
     spend(ledger, days(1, 1))
     with pytest.raises(LedgerError, match="units do not mix"):
         spend(other, days(1, 1))
     assert not other.account().charges
-    assert [one.dataset for one in Ledger.all_in(ledger.path)] == ["city-2026", other.dataset]
+    assert [one.dataset for one in Ledger.all_in(ledger.store)] == ["city-2026", other.dataset]
     with pytest.raises(LedgerError, match="say which data set"):
-        Ledger(ledger.path)
+        Ledger(ledger.store)
     with pytest.raises(LedgerError, match="there is no data set 'town'"):
-        Ledger(ledger.path, "town")
+        Ledger(ledger.store, "town")
     with pytest.raises(LedgerError, match="no entry 1"):
         other.note_written(1, "out")
 
 
-def test_one_spelling_of_a_name(tmp_path: Path) -> None:
-    Ledger.create(tmp_path / "one", "Caf\N{LATIN SMALL LETTER E WITH ACUTE}", APPROVED)
-    assert Ledger(tmp_path / "one", "Cafe\N{COMBINING ACUTE ACCENT}").dataset == Ledger(tmp_path / "one").dataset
+def test_one_spelling_of_a_name(new_place: NewPlace) -> None:
+    Ledger.create(new_place("one"), "Caf\N{LATIN SMALL LETTER E WITH ACUTE}", APPROVED)
+    assert Ledger(new_place("one"), "Cafe\N{COMBINING ACUTE ACCENT}").dataset == Ledger(new_place("one")).dataset
     with pytest.raises(LedgerError, match="already exists"):
-        Ledger.create(tmp_path / "one", "Cafe\N{COMBINING ACUTE ACCENT}", APPROVED)
+        Ledger.create(new_place("one"), "Cafe\N{COMBINING ACUTE ACCENT}", APPROVED)
 
 
 @pytest.mark.parametrize("name", ["", " city", "a\nb", "\x1b[31m", "x" * 201, None, 3, "\ud800"])
-def test_names_that_cannot_be_shown_are_refused(tmp_path: Path, name: Any) -> None:
+def test_names_that_cannot_be_shown_are_refused(new_place: NewPlace, name: Any) -> None:
     with pytest.raises(LedgerError, match="name of a data set"):
-        Ledger.create(tmp_path / "one", name, APPROVED)
-    assert not (tmp_path / "one").exists()
+        Ledger.create(new_place("one"), name, APPROVED)
+    assert not store_at(new_place("one")).is_there()
 
 
 def test_a_path_too_long_to_look_at_is_refused(tmp_path: Path) -> None:
@@ -150,13 +152,13 @@ def test_a_path_too_long_to_look_at_is_refused(tmp_path: Path) -> None:
 
 def test_what_was_approved_is_not_changed(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="already exists, and its approved budget cannot be changed"):
-        Ledger.create(ledger.path, "city-2026", pr.Approval(5.0, 1e-6))
+        Ledger.create(ledger.store, "city-2026", pr.Approval(5.0, 1e-6))
     assert ledger.account().approval == APPROVED
 
 
-def test_a_time_zone_and_a_kept_set_hold_for_every_release(tmp_path: Path) -> None:
+def test_a_time_zone_and_a_kept_set_hold_for_every_release(new_place: NewPlace) -> None:
     approval = pr.Approval(1.0, 1e-6, "request", time_zone="Europe/Zurich")
-    zoned = Ledger.create(tmp_path / "one", "zoned", approval)
+    zoned = Ledger.create(new_place("one"), "zoned", approval)
     with pytest.raises(
         LedgerError, match="for dates and hours in Europe/Zurich, but this release uses the local time of the files"
     ):
@@ -165,8 +167,8 @@ def test_a_time_zone_and_a_kept_set_hold_for_every_release(tmp_path: Path) -> No
     assert zoned.account().approval == approval
 
 
-def test_periods_that_pass_midnight_are_refused_for_user_days(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "one", "nights", pr.Approval(1.0, 1e-6, "user-day"))
+def test_periods_that_pass_midnight_are_refused_for_user_days(new_place: NewPlace) -> None:
+    ledger = Ledger.create(new_place("one"), "nights", pr.Approval(1.0, 1e-6, "user-day"))
     night = Scope.of_days([FIRST], begins_s=22 * 3600, length_s=4 * 3600)
     guarantee = pr.Guarantee(0.1, 1e-6, "user-day")
     with pytest.raises(LedgerError, match="passes midnight"):
@@ -174,8 +176,8 @@ def test_periods_that_pass_midnight_are_refused_for_user_days(tmp_path: Path) ->
     ledger.charge(days(1, 3), guarantee, RHO, "daily")
 
 
-def test_a_kept_set_needs_its_bounds(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "one", "kept", pr.Approval(1.0, 1e-6, "user", None, 20, 5))
+def test_a_kept_set_needs_its_bounds(new_place: NewPlace) -> None:
+    ledger = Ledger.create(new_place("one"), "kept", pr.Approval(1.0, 1e-6, "user", None, 20, 5))
     guarantee, kept = pr.Guarantee(0.1, 1e-6, "user"), Contribution("user", 20, 5, pre_bounded=True)
     with pytest.raises(LedgerError, match="20 requests of a user and 5 for a pair"):
         ledger.charge(days(1, 3), guarantee, RHO, "counts", contribution=Contribution("user", 10, 5, pre_bounded=True))
@@ -187,9 +189,9 @@ def test_a_kept_set_needs_its_bounds(tmp_path: Path) -> None:
     assert account.spent_epsilon == pytest.approx(0.1, rel=1e-6)
 
 
-def test_histories_that_each_choose_what_they_keep_of_a_user_are_no_kept_set(tmp_path: Path) -> None:
+def test_histories_that_each_choose_what_they_keep_of_a_user_are_no_kept_set(new_place: NewPlace) -> None:
     """Two weeks with 20 requests each hold 40 of a user: by the rule of a kept set the second one would be free."""
-    ledger = Ledger.create(tmp_path / "one", "kept", pr.Approval(1.0, 1e-6, "user", None, 20))
+    ledger = Ledger.create(new_place("one"), "kept", pr.Approval(1.0, 1e-6, "user", None, 20))
     with pytest.raises(LedgerError, match="this history made its own selection"):
         ledger.charge(days(1, 7), pr.Guarantee(0.1, 1e-6, "user"), RHO, "counts", contribution=Contribution("user", 20))
     assert not ledger.account().charges
@@ -220,6 +222,10 @@ def test_a_period_longer_than_a_day_has_no_calendar() -> None:
 
 class TestOddFiles:
     """Fail closed: neither is anything charged, nor is anything believed."""
+
+    @pytest.fixture
+    def ledger(self, tmp_path: Path) -> Ledger:
+        return Ledger.create(tmp_path / "city.ledger", "city-2026", APPROVED)
 
     def refused(self, path: Path, message: str) -> None:
         for attempt in (lambda: Ledger(path, "city-2026"), lambda: Ledger.all_in(path)):
@@ -390,7 +396,7 @@ def damaged(path: Path, before: Any) -> None:
     assert found.charges == before.charges
 
 
-def charge_often(path: Path, number: int, wanted: int, done: Any) -> None:
+def charge_often(path: Any, number: int, wanted: int, done: Any) -> None:
     """In a process of its own: charge scopes that overlap those of the others; report what was granted."""
     ledger = Ledger(path, "shared")
     granted = []
@@ -403,15 +409,15 @@ def charge_often(path: Path, number: int, wanted: int, done: Any) -> None:
     done.put((number, granted))
 
 
-def test_processes_that_charge_at_once_never_overspend_and_lose_nothing(tmp_path: Path) -> None:
+def test_processes_that_charge_at_once_never_overspend_and_lose_nothing(new_place: NewPlace) -> None:
     """Eight processes, 200 charges each, of which only some fit."""
     fitting = 150
     approval = pr.Approval(rho_to_epsilon((fitting + 0.5) * RHO, 1e-6), 1e-6)
-    ledger = Ledger.create(tmp_path / "shared.ledger", "shared", approval)
+    ledger = Ledger.create(new_place("shared.ledger"), "shared", approval)
     context = multiprocessing.get_context("spawn")
     done = context.Queue()
     work = [
-        context.Process(target=charge_often, args=(ledger.path, number, CHARGES, done)) for number in range(PROCESSES)
+        context.Process(target=charge_often, args=(ledger.store, number, CHARGES, done)) for number in range(PROCESSES)
     ]
     for process in work:
         process.start()

@@ -163,7 +163,7 @@ def test_a_ledger_that_another_process_makes_meanwhile_is_not_replaced(
     """Between looking whether there is a file and making one, another process may have made and charged it."""
     ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", pr.Approval(1.0, 1e-6))
     learn(history(), pr.Guarantee(0.5, 1e-6), ledger)
-    monkeypatch.setattr("privroute.privacy.ledger.is_there", lambda _: False)
+    monkeypatch.setattr("privroute.privacy.ledger.FileStore.is_there", lambda _: False)
     pr.Ledger.create(ledger.path, "town", pr.Approval(1.0, 1e-6))
     assert len(ledger.account().charges) == 1
     assert [one.dataset for one in pr.Ledger.all_in(ledger.path)] == ["city", "town"]

@@ -22,9 +22,9 @@ import privroute as pr
 from privroute.errors import InputError
 from privroute.serve.driving import DriveQuestion
 from privroute.serve.export import export_release
+from privroute.serve.lines import encoded, simplified
 from privroute.serve.options import Basemap, ServeOptions
 from privroute.serve.service import Service
-from privroute.serve.steps import polyline6
 
 TRIPS = 100_000
 METRES = np.array([111_195.08 * np.cos(np.radians(SOUTH)), 111_195.08])
@@ -101,6 +101,50 @@ def test_routes_between_coordinates_are_lines_along_streets(driver: httpx.Client
         check_line(ask(driver, origin=origin, destination=destination), streets)
 
 
+def turns_back(line: list[list[float]]) -> int:
+    """How often a line goes back to the point where it came from."""
+    return sum(a == c for a, _, c in zip(line, line[1:], line[2:], strict=False))
+
+
+class TestNobodyTurnsRound:
+    """A street of the city is no dead end, so no way goes back on the street on which it came."""
+
+    def test_between_coordinates(self, driver: httpx.Client) -> None:
+        ends = places(398, 8)
+        answers = [ask(driver, origin=a, destination=b, seed=1) for a, b in zip(ends[::2], ends[1::2], strict=True)]
+        assert len(answers) == 199
+        assert [turns_back(each["routes"][0]["geometry"]["coordinates"]) for each in answers] == [0] * 199
+
+    def test_between_a_place_and_a_zone(self, driver: httpx.Client) -> None:
+        for place in places(20, 9):
+            zone = "Q44" if float(place.partition(",")[2]) < SOUTH + 9 * STEP_LAT else "Q00"
+            for ends in ((place, zone), (zone, place)):
+                for route in ask(driver, origin=ends[0], destination=ends[1], alternatives=3)["routes"]:
+                    assert turns_back(route["geometry"]["coordinates"]) == 0
+
+    def test_between_places_of_one_street_or_one_block(self, driver: httpx.Client) -> None:
+        draw = np.random.default_rng(10)
+        for place in places(60, 11):
+            x, y = (float(part) for part in place.split(","))
+            near = f"{x + draw.uniform(-1, 1) * STEP_LON:.6f},{y + draw.uniform(-1, 1) * STEP_LAT:.6f}"
+            route = ask(driver, origin=place, destination=near, seed=1)["routes"][0]
+            assert turns_back(route["geometry"]["coordinates"]) == 0
+
+    def test_the_route_of_the_policy_is_most_of_the_way(self, driver: httpx.Client, town: pr.Release) -> None:
+        """Legs leave out no more of the route than they would take to its ends."""
+        origins, kept = places(40, 12), []
+        for origin, destination in zip(origins[::2], origins[1::2], strict=True):
+            answer = ask(driver, origin=origin, destination=destination, seed=3)
+            zones = [end["zone"] for end in answer["waypoints"]]
+            if zones[0] != zones[1]:
+                whole = ask(driver, origin=zones[0], destination=zones[1], seed=3)["routes"][0]["links"]
+                links = answer["routes"][0]["links"]
+                assert set(links) <= set(whole)
+                kept.append(len(links) / len(whole))
+        assert np.mean(kept) > 0.6
+        del town
+
+
 def test_the_release_keeps_geometry_names_and_areas(town: pr.Release) -> None:
     network = town.network
     assert network.streets is not None
@@ -123,12 +167,62 @@ def test_steps_name_streets_and_add_up(driver: httpx.Client) -> None:
     assert parts == sorted(parts, key=["access", "route", "egress"].index)
 
 
-def test_polyline6_is_the_same_line(driver: httpx.Client) -> None:
+def decoded(text: str, decimals: int) -> list[tuple[float, float]]:
+    """Read an encoded polyline as its definition says, independently of the writer."""
+    numbers, value, shift = [], 0, 0
+    for sign in text:
+        part = ord(sign) - 63
+        value |= (part & 31) << shift
+        shift += 5
+        if part < 32:
+            numbers.append(~(value >> 1) if value & 1 else value >> 1)
+            value = shift = 0
+    latitude, longitude = np.cumsum(np.array(numbers).reshape(-1, 2), axis=0).T / 10**decimals
+    return list(zip(longitude.tolist(), latitude.tolist(), strict=True))
+
+
+class TestPolylines:
+    @pytest.mark.parametrize(("geometries", "decimals"), [("polyline", 5), ("polyline6", 6)])
+    def test_the_line_is_the_same(self, driver: httpx.Client, geometries: str, decimals: int) -> None:
+        origin, destination = places(2, 5)
+        query = {"origin": origin, "destination": destination, "alternatives": 0, "steps": "true"}
+        plain = ask(driver, **query)["routes"][0]
+        packed = ask(driver, **query, geometries=geometries)["routes"][0]
+        both = [(plain, packed), *zip(plain["legs"][0]["steps"], packed["legs"][0]["steps"], strict=True)]
+        for line, text in ((one["geometry"]["coordinates"], other["geometry"]) for one, other in both):
+            assert np.allclose(decoded(text, decimals), line, rtol=0, atol=0.56 * 10**-decimals)
+
+    def test_published_examples(self) -> None:
+        line = [[-120.2, 38.5], [-120.95, 40.7], [-126.453, 43.252]]
+        assert encoded(line, 5) == "_p~iF~ps|U_ulLnnqC_mqNvxq`@"
+        assert encoded(line, 6) == "_izlhA~rlgdF_{geC~ywl@_kwzCn`{nI"
+
+    def test_halves_are_rounded_away_from_zero_after_millionths(self) -> None:
+        assert decoded(encoded([[0.000025, -0.000025], [0.000024, -0.000024]], 5), 5) == [
+            (0.00003, -0.00003),
+            (0.00002, -0.00002),
+        ]
+        # 0.0000249999 is 0.000025 in millionths, and then 0.00003
+        assert decoded(encoded([[0.0000249999, 0.0]], 5), 5) == [(0.00003, 0.0)]
+
+
+def test_points_on_a_straight_line_are_left_out_and_corners_stay() -> None:
+    line = [[13.0 + k / 100, 52.0] for k in range(5)] + [[13.04, 52.0 + k / 100] for k in range(1, 5)]
+    assert simplified(line) == [line[0], line[4], line[-1]]
+    assert simplified([line[0], line[0]]) == [line[0], line[0]]
+
+
+def test_overviews_are_whole_or_simplified_or_left_out(driver: httpx.Client) -> None:
     origin, destination = places(2, 5)
     query = {"origin": origin, "destination": destination, "alternatives": 0}
-    plain = ask(driver, **query)["routes"][0]["geometry"]["coordinates"]
-    assert ask(driver, **query, geometries="polyline6")["routes"][0]["geometry"] == polyline6(plain)
-    assert polyline6([[-120.2, 38.5], [-120.95, 40.7], [-126.453, 43.252]]) == "_izlhA~rlgdF_{geC~ywl@_kwzCn`{nI"
+    full = ask(driver, **query)["routes"][0]["geometry"]["coordinates"]
+    fewer = ask(driver, **query, overview="simplified")["routes"][0]["geometry"]["coordinates"]
+    assert "geometry" not in ask(driver, **query, overview="false")["routes"][0]
+    assert 2 <= len(fewer) <= len(full)
+    assert all(point in full for point in fewer)
+    assert (fewer[0], fewer[-1]) == (full[0], full[-1])
+    away = shapely.distance(shapely.points(np.array(full) * METRES), shapely.linestrings(np.array(fewer) * METRES))
+    assert away.max() <= np.ptp(np.array(full) * METRES, axis=0).max() / 900
 
 
 def test_one_route_is_sampled_and_a_vehicle_keeps_it_for_the_day(driver: httpx.Client, town: pr.Release) -> None:
@@ -142,9 +236,10 @@ def test_one_route_is_sampled_and_a_vehicle_keeps_it_for_the_day(driver: httpx.C
     assert len(kept) == 1
     others = {str(ask(driver, **query, vehicle=f"car {k}")["routes"][0]["links"]) for k in range(40)}
     assert len(others) > 1
-    listed = ask(driver, **query, alternatives=5)["routes"]
+    answer = ask(driver, **query, alternatives=5)
+    listed = answer["routes"]
     assert len(listed) == 6
-    assert 0 < sum(route["probability"] for route in listed) <= 1 + 1e-9
+    assert sum(route["probability"] for route in listed) + answer["remaining_probability"] == pytest.approx(1)
     assert [route["probability"] for route in listed] == sorted((r["probability"] for r in listed), reverse=True)
 
 
@@ -167,17 +262,22 @@ def test_the_form_of_osrm_is_understood(driver: httpx.Client) -> None:
     assert answer["code"] == "Ok"
     assert isinstance(answer["routes"][0]["geometry"], str)
     assert set(answer["waypoints"][0]) == {"zone", "location", "distance", "name"}
+    plain = driver.get(f"/route/v1/driving/{origin};{destination}.json?alternatives=0&seed=1").json()
+    line = decoded(plain["routes"][0]["geometry"], 5)  # what clients of OSRM expect unless they ask for another form
+    assert np.allclose(line[0], plain["waypoints"][0]["location"], atol=1e-5)
+    assert np.allclose(line[-1], plain["waypoints"][1]["location"], atol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("query", "status", "code"),
     [
         ({"origin": "nowhere", "destination": "Q00"}, 404, "NoRoute"),
-        ({"origin": "2.35,48.85", "destination": "Q00"}, 404, "NoRoute"),
-        ({"origin": "999,48.85", "destination": "Q00"}, 404, "NoRoute"),
+        ({"origin": "2.35,48.85", "destination": "Q00"}, 404, "NoSegment"),
+        ({"origin": "999,48.85", "destination": "Q00"}, 422, "InvalidQuery"),
         ({"origin": "Q00", "destination": "Q00"}, 404, "NoRoute"),
         ({"origin": "Q00"}, 422, "InvalidQuery"),
         ({"origin": "Q00", "destination": "Q01", "geometries": "wkt"}, 422, "InvalidQuery"),
+        ({"origin": "Q00", "destination": "Q01", "overview": "some"}, 422, "InvalidQuery"),
         ({"origin": "Q00", "destination": "Q01", "alternatives": "99"}, 422, "InvalidQuery"),
         ({"origin": "Q00", "destination": "Q01", "typo": "1"}, 422, "InvalidQuery"),
     ],

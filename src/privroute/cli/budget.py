@@ -34,7 +34,12 @@ _FINDINGS = {
 
 _NOT_LISTED = "; the ledger lists another release for it: derived from that one, or changed"
 
-LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger file.", show_default=False)]
+LedgerArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="LEDGER", help="Ledger file, or postgresql://user@host/database#schema.", show_default=False
+    ),
+]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Show only this data set. Default: all.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -70,11 +75,11 @@ def init(
     """Add a data set with its approved budget. No command changes the budget afterwards."""
     approval = pr.Approval(epsilon, delta, unit, time_zone, kept_requests, kept_per_pair)
     opened = pr.Ledger.create(ledger, dataset, approval)
-    line(f"Added: {opened.dataset} in {ledger}", style="bold")
+    line(f"Added: {opened.dataset} in {opened.store}", style="bold")
     _warn_of_delta(approval)
     say(
         f"Epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}, all releases "
-        f"together. {_rule(approval)} Back up the file, and give write access only to those who make releases. The "
+        f"together. {_rule(approval)} Back it up, and give write access only to those who make releases. The "
         "ledger prevents accidents. It does not protect against deliberate changes or an older copy."
     )
 
@@ -90,7 +95,7 @@ def set_tz(
     before = len(opened.account().charges)
     opened.set_time_zone(time_zone)
     after = opened.account()
-    line(f"Set: {opened.dataset} in {ledger} is in {time_zone}", style="bold")
+    line(f"Set: {opened.dataset} in {opened.store} is in {time_zone}", style="bold")
     if before:
         say(
             f"What was charged until now also counts for the 26 hours around its times "
@@ -99,8 +104,24 @@ def set_tz(
 
 
 @budget.command()
+def move(
+    ledger: LedgerArgument,
+    to: Annotated[
+        str,
+        typer.Argument(metavar="TO", help="New file, or postgresql://user@host/database#schema.", show_default=False),
+    ],
+) -> None:
+    """Move a ledger to another file or server. The old one is closed and refuses every charge."""
+    from privroute.privacy.moved_ledger import move_ledger  # noqa: PLC0415 - the private side
+
+    moved = move_ledger(ledger, to)
+    where = moved[0].store if moved else "its new place"
+    line(f"Moved: {number_of(len(moved), 'data set')} to {where}; the old ledger is closed", style="bold")
+
+
+@budget.command()
 def rebuild(
-    ledger: Annotated[Path, typer.Argument(metavar="LEDGER", help="New ledger file.", show_default=False)],
+    ledger: LedgerArgument,
     releases: Annotated[
         list[Path] | None, typer.Argument(metavar="RELEASE...", help="Folders of releases.", show_default=False)
     ] = None,
@@ -146,10 +167,10 @@ def rebuild(
     opened = made_again(
         ledger, known, days, kept_requests=kept_requests, kept_per_pair=kept_per_pair, spent_since=since
     )
-    line(f"Rebuilt: {opened.dataset} in {ledger}", style="bold")
+    line(f"Rebuilt: {opened.dataset} in {opened.store}", style="bold")
     _show(opened.account())
     for folder in streams or []:
-        line(f"To continue the stream with this ledger: privroute budget adopt {ledger} {folder}")
+        line(f"To continue the stream with this ledger: privroute budget adopt {opened.store} {folder}")
 
 
 @budget.command()
@@ -208,15 +229,19 @@ def adopt(
 
     opened = pr.Ledger(ledger, dataset)
     days = adopt_stream(opened, stream)
-    line(f"Adopted: {number_of(days, 'day')} of {stream} are charged to {opened.dataset} in {ledger}", style="bold")
+    line(
+        f"Adopted: {number_of(days, 'day')} of {stream} are charged to {opened.dataset} in {opened.store}", style="bold"
+    )
 
 
 @budget.command()
 def show(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: JsonOption = False) -> None:
     """Show the spent and remaining budget, in total and by date."""
+    from privroute.privacy.ledger import store_at  # noqa: PLC0415 - the private side
+
     accounts = _accounts(ledger, dataset)
     if as_json:
-        say_json({"ledger": str(ledger), "datasets": [_account_values(account) for account in accounts]})
+        say_json({"ledger": str(store_at(ledger)), "datasets": [_account_values(account) for account in accounts]})
         return
     for account in accounts:
         _show(account)
@@ -225,11 +250,13 @@ def show(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: JsonOpt
 @budget.command()
 def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: JsonOption = False) -> None:
     """List all charges with the folders of their releases. A charge without a release remains valid."""
+    from privroute.privacy.ledger import store_at  # noqa: PLC0415 - the private side
+
     accounts = _accounts(ledger, dataset)
     if as_json:
         say_json(
             {
-                "ledger": str(ledger),
+                "ledger": str(store_at(ledger)),
                 "datasets": [
                     {"dataset": account.dataset, "charges": [_charge_values(charge) for charge in account.charges]}
                     for account in accounts
@@ -258,10 +285,12 @@ def _words(finding: "Finding") -> str:
     return _FINDINGS[finding.status] + (_NOT_LISTED if finding.listed is False else "")
 
 
-def _accounts(ledger: Path, dataset: str | None) -> "list[Account]":
+def _accounts(ledger: str, dataset: str | None) -> "list[Account]":
+    from privroute.privacy.ledger import store_at  # noqa: PLC0415 - the private side
+
     opened = pr.Ledger.all_in(ledger) if dataset is None else [pr.Ledger(ledger, dataset)]
     if not opened:
-        line(f"{ledger} has no data set yet; add one with privroute budget init")
+        line(f"{store_at(ledger)} has no data set yet; add one with privroute budget init")
     return [one.account() for one in opened]
 
 

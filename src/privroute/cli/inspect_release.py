@@ -7,6 +7,7 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.terminal import heading, line, say, say_json, table
+from privroute.policy.routes import count_text
 from privroute.release.explanation import budget_in_words, explain, odds_factor, periods_in_words
 from privroute.release.signal import Signal
 from privroute.release.signing import signed_by
@@ -120,7 +121,6 @@ def _demand(found: pr.Release) -> str:
 def routes_in_words(policy: pr.RoutingPolicy) -> str:
     """The size of a policy."""
     size = policy.summary()
-    return (
-        f"{size.pairs:,} pairs, {size.paths:,} routes ({size.mean_paths:.2f} per pair, at most {size.most_paths}), "
-        f"{size.mean_links:.1f} links per route"
-    )
+    total = count_text(size.paths)
+    each = "" if total.startswith("more") else f" ({size.mean_paths:.2f} per pair, at most {size.most_paths})"
+    return f"{size.pairs:,} pairs, {total} routes{each}, {size.mean_links:.1f} links per route"

@@ -44,7 +44,11 @@ def learn(
     study: StudyArgument = None,
     trips: Annotated[
         list[str] | None,
-        _private("PRIVATE: CSV or Parquet files with one row per trip; accepts patterns, may be repeated.", "FILES"),
+        _private(
+            "PRIVATE: CSV or Parquet files with one row per trip; accepts patterns, may be repeated. Or one table: "
+            "postgresql://user@host/database#table, spark://host:7077#table.",
+            "FILES",
+        ),
     ] = None,
     history: Annotated[
         Path | None,
@@ -55,7 +59,10 @@ def learn(
     ] = None,
     assigned: SetOption = None,
     ledger: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Charge the release to this ledger (see privroute budget).")
+        str | None,
+        typer.Option(
+            metavar="LEDGER", help="Charge the release to this ledger: a file or a server (see privroute budget)."
+        ),
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Data set in the ledger. Default: the only one.")] = None,
     stream: Annotated[
@@ -118,7 +125,7 @@ def learn(
     with bar() as progress:
         data = (
             pr.read_trips(
-                trips,
+                _source(trips),
                 chosen,
                 diagnostics=diagnostics,
                 report=reports.append,
@@ -133,13 +140,24 @@ def learn(
     if announced is not None:
         _say_signal(data, announced)
     if dry_run or out is None:
-        if trips:
+        if trips and isinstance(_source(trips), list):
             say_profile(trips, chosen, data, reports[-1], memory_mb=memory_mb, temp_folder=temp_folder)
         say("Dry run: nothing was charged and nothing was released.")
         return
     release = _release(data, announced, noisy_days)
     release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
     _tell(release, guarantee, out)
+
+
+def _source(trips: list[str]) -> list[str] | str:
+    """Files, or the address of one table."""
+    from privroute.history.trip_engines import is_engine_source  # noqa: PLC0415 - the private side
+
+    if not any(is_engine_source(each) for each in trips):
+        return trips
+    if len(trips) > 1:
+        raise InputError("--trips takes files, or one table; pass one address, such as that of a view")
+    return trips[0]
 
 
 def _check_files(
@@ -149,6 +167,7 @@ def _check_files(
     if trips and history is not None:
         raise InputError("--trips and --history exclude each other; pass one")
     if trips:
+        _source(trips)
         if "calendar.period_min" in settings.values:
             raise InputError(f"--trips excludes {named('period_min')}; pass {named('period')}, like 07:00-08:00")
         if "calendar.periods" not in settings.values:
@@ -335,7 +354,7 @@ def _stream(folder: Path, study: "pr.Study", account: "pr.Ledger | None") -> "pr
     return noisy_days
 
 
-def _ledger(path: Path | None, dataset: str | None) -> "pr.Ledger | None":
+def _ledger(path: str | None, dataset: str | None) -> "pr.Ledger | None":
     if path is None:
         if dataset is not None:
             raise InputError("--dataset needs --ledger; pass both, or neither")

@@ -7,24 +7,24 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
+from privroute.cli.plan_options import PublicPrior, tuned
 from privroute.cli.plan_periods import plan_by_period
 from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, figure, heading, line, percent, say, table, warn
 from privroute.errors import InputError, arg, named
 from privroute.study.guarantee import short
-from privroute.study.mechanisms import noise_is_on_flows, public_options
+from privroute.study.mechanisms import noise_is_on_flows
 
 if TYPE_CHECKING:
     from privroute.evaluate.plan import Plan
     from privroute.network.pairs import OnUnreachable
-    from privroute.study.mechanisms import Mechanism
     from privroute.study.settings import Settings
 
 __all__ = ["plan"]
 
 _GOOD_PERCENT = 0.1
 _NOTHING_TO_GAIN = 0.01  # percent
-_TUNED = ("alpha", "tilt", "detour", "power", "cap_factor", "steps_per_day")
+_HOUR = 60.0  # minutes for which the demand of a study counts trips
 _KEYS = (
     *("network.source", "network.latency", "network.on_unreachable"),
     *("calendar.days", "calendar.period_min", "data.expansion", "guarantee.delta", "mechanism.name", "mechanism.alpha"),
@@ -108,7 +108,12 @@ def plan(
         usual = _gravity(roads, zone_sizes, trips_per_hour, source.on_unreachable)
     if usual is None:
         raise InputError("a plan needs a public demand: pass --prior, or --zone-sizes with --trips-per-hour")
-    mechanism = _mechanism(settings, roads, usual, tune_for, seed)
+    if tune_for is None:
+        mechanism = settings.chosen_mechanism(usual if noise_is_on_flows(settings.get("mechanism.name")) else None)
+    else:
+        usable = zone_sizes is None and matrix is None and prior_period_min == _HOUR
+        named = PublicPrior(usual, str(source.network if prior is None else prior) if usable else None)
+        mechanism = tuned(settings, roads, named, tune_for, seed=seed, out=out)
     if calendar.has_slots:
         plan_by_period(settings, roads, usual, mechanism, day_profile, draws=draws, seed=seed, out=out)
         return
@@ -183,41 +188,6 @@ def _check_mechanism(settings: "Settings", tune_for: float | None) -> None:
         settings.check_mechanism(prior=True)
     elif not noise_is_on_flows(settings.get("mechanism.name")):
         raise InputError(f"--tune-for is for {arg('mechanism', 'minimiser')} and {arg('mechanism', 'sgd')}; omit it")
-
-
-def _mechanism(
-    settings: "Settings", roads: pr.Network, prior: pr.Demand, tune_for: float | None, seed: int
-) -> "Mechanism | None":
-    if tune_for is not None:
-        return _tuned(settings, roads, prior, tune_for, seed)
-    return settings.chosen_mechanism(prior if noise_is_on_flows(settings.get("mechanism.name")) else None)
-
-
-def _tuned(settings: "Settings", roads: pr.Network, prior: pr.Demand, epsilon: float, seed: int) -> "Mechanism":
-    """Choose options on public data, and show them as they are passed to `privroute learn`."""
-    from privroute.evaluate.tuning import tune  # noqa: PLC0415 - the private side
-
-    calendar = settings.calendar()
-    promise = pr.Guarantee(epsilon, settings.values.get("guarantee.delta", 1e-6))
-    with bar() as progress:
-        (found,) = tune(
-            roads,
-            prior,
-            [promise],
-            settings.get("mechanism.name"),
-            days=calendar.days,
-            period_min=calendar.period.minutes,
-            expansion=settings.get("data.expansion"),
-            seed=seed,
-            progress=progress,
-        )
-    options = public_options(found.best.options)
-    chosen = {name: options[name] for name in _TUNED if options.get(name) is not None}
-    say(
-        f"Options chosen on the public prior for epsilon {epsilon:g}, with the prior as public demand: "
-        + " ".join(f"--set mechanism.{name}={value:g}" for name, value in chosen.items())
-    )
-    return found.best.options
 
 
 def _numbers(text: str | None) -> tuple[float, ...]:

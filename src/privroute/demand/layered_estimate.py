@@ -11,6 +11,7 @@ Everything here is post-processing of noisy numbers. The solver is `demand.maxim
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from scipy.special import ndtr
 
 from privroute.demand.maximum_entropy import Fit, maximum_entropy
 from privroute.demand.zone_totals import Ends, zone_totals
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -197,13 +199,17 @@ def likeliest_weight(
 ) -> tuple[float, float]:
     """Log likelihood and λ for which values ~ N(expected, noise + spread/λ) are most likely, as if independent."""
     squares = (values - expected) ** 2
-    best, found = -np.inf, 1.0
-    for weight in _WEIGHTS:
+
+    def likelihood(weight: float) -> float:
         variance = noise + spread / weight
-        likelihood = -0.5 * float(np.sum(np.log(variance) + squares / variance)) + np.log(weight)
-        if likelihood > best:
-            best, found = likelihood, float(weight)
-    return best, found
+        terms = squares / variance
+        terms += np.log(variance, out=variance)
+        return -0.5 * float(np.sum(terms)) + math.log(weight)
+
+    with ThreadPoolExecutor(available_threads()) as crew:
+        found = list(crew.map(likelihood, _WEIGHTS.tolist()))
+    best = int(np.argmax(np.where(np.isnan(found), -np.inf, found)))
+    return (found[best], float(_WEIGHTS[best])) if found[best] > -np.inf else (-np.inf, 1.0)
 
 
 def _zones(

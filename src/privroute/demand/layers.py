@@ -8,7 +8,7 @@ Public: a layer holds noisy values only.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Layer", "cells", "combined", "length_cells"]
+__all__ = ["Block", "Layer", "cells", "combined", "length_cells"]
+
+
+_PAIRS_AT_ONCE = 2**16
+
+
+class Block(NamedTuple):
+    """Consecutive pairs, and which rows they are in: (pairs of the block, rows) sparse CSR of ones."""
+
+    pairs: slice
+    members: sparse.csr_array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +52,20 @@ class Layer:
         """The same rows measured a second time: means by inverse variance."""
         first, second = self.scale**-2.0, scale**-2.0
         return Layer(self.members, (first * self.values + second * values) / (first + second), (first + second) ** -0.5)
+
+    def blocks(self) -> list[Block]:
+        """The pairs in runs, each with its rows of B, which share their arrays with `members`."""
+        start, columns, ones = self.members.indptr, self.members.indices, self.members.data
+        pairs, rows = self.members.shape
+        found = []
+        for first in range(0, max(pairs, 1), _PAIRS_AT_ONCE):
+            last = min(first + _PAIRS_AT_ONCE, pairs)
+            own = slice(start[first], start[last])
+            part = sparse.csr_array(
+                (ones[own], columns[own], start[first : last + 1] - start[first]), (last - first, rows)
+            )
+            found.append(Block(slice(first, last), part))
+        return found
 
     def sums(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bᵀ d: (rows,)."""

@@ -6,11 +6,13 @@
 
 It is strictly convex with d > 0. The dual has one variable u_i for each row: with q = B u a pair solves its own scalar
 equation, λ log(d/g) + (d − y)/τ² + q = 0, whose solution is d = λτ² ω(log(g/λτ²) + (y/τ² − q)/λ), ω Wright's function.
-L-BFGS minimises the dual; memory grows with the entries of B, never with pairs times links.
+L-BFGS minimises the dual; memory grows with the entries of B, never with pairs times links. Threads share blocks of
+pairs; the blocks are the same for any number of threads, and so is the result.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,10 +20,12 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import wrightomega
 
+from privroute.threads import available_threads
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privroute.demand.layers import Layer
+    from privroute.demand.layers import Block, Layer
 
 __all__ = ["Fit", "maximum_entropy"]
 
@@ -64,31 +68,41 @@ def maximum_entropy(
     rigid = weight * deviation**2
     still = np.log(prior / rigid) + counts / rigid
     variance = layer.scale**2
-
-    def of(multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.maximum(rigid * wrightomega(still - layer.spread(multipliers) / weight), _TINY))
+    blocks = layer.blocks()
 
     # rows differ by orders of magnitude: measure each in deviations, its own and what the prior leaves open
     scale = np.sqrt(variance + layer.sums(1.0 / (weight / prior + deviation**-2)))
 
+    def solve(block: Block, multipliers: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """What the pairs of a block add to the value and to the sums; their counts are written to `found`."""
+        at, members = block
+        pull, goal, spread = weight[at], counts[at], deviation[at]
+        own = np.maximum(rigid[at] * wrightomega(still[at] - (members @ multipliers) / pull), _TINY)
+        found[at] = own
+        value = float(np.sum(pull * (own * np.log(own / prior[at]) - own + prior[at])))
+        value += 0.5 * float(np.sum((own / spread) * ((own - 2 * goal) / spread)))
+        return value, members.T @ own
+
     def dual(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         multipliers = scaled / scale
-        found = of(multipliers)
-        value = float(np.sum(weight * (found * np.log(found / prior) - found + prior)))
-        value += 0.5 * float(np.sum((found / deviation) * ((found - 2 * counts) / deviation)))
-        value += float(multipliers @ (layer.sums(found) - layer.values) - 0.5 * np.sum(variance * multipliers**2))
-        return -value, (layer.values + variance * multipliers - layer.sums(found)) / scale
+        parts = list(crew.map(lambda block: solve(block, multipliers), blocks))
+        sums = np.sum([part for _, part in parts], axis=0)
+        value = sum(part for part, _ in parts)
+        value += float(multipliers @ (sums - layer.values) - 0.5 * np.sum(variance * multipliers**2))
+        return -value, (layer.values + variance * multipliers - sums) / scale
 
+    found = np.empty(prior.size)
     first = np.zeros(layer.values.size)
     if start is not None:
         first[: start.size] = start
-    solved = minimize(
-        dual,
-        first * scale,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": max_iterations, "maxcor": 20, "ftol": 0.0, "gtol": tolerance},
-    )
+    with ThreadPoolExecutor(available_threads()) as crew:
+        solved = minimize(
+            dual,
+            first * scale,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": max_iterations, "maxcor": 20, "ftol": 0.0, "gtol": tolerance},
+        )
+        dual(solved.x)  # leaves its counts in `found`
     residual = float(np.abs(solved.jac).max(initial=0.0))
-    multipliers = solved.x / scale
-    return Fit(of(multipliers), multipliers, residual, int(solved.nit), residual <= tolerance)
+    return Fit(found, solved.x / scale, residual, int(solved.nit), residual <= tolerance)

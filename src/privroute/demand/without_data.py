@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,16 +26,19 @@ def free_flow_policy(network: Network, pairs: Pairs) -> RoutingPolicy:
     return solve_optimum(network, Demand(pairs, np.zeros(len(pairs)))).policy
 
 
-def uniform_policy(network: Network, pairs: Pairs, total_per_min: float, *, gap: float = _GAP) -> RoutingPolicy:
-    """The optimum if every pair had the same demand: needs only the total."""
+def uniform_policy(
+    network: Network, pairs: Pairs, total_per_min: float, *, gap: float = _GAP, **options: Any
+) -> RoutingPolicy:
+    """The optimum if every pair had the same demand: needs only the total. options : of `solve_optimum`."""
     rate = total_per_min / max(len(pairs), 1)
-    return solve_optimum(network, Demand(pairs, np.full(len(pairs), rate)), gap=gap).policy
+    return solve_optimum(network, Demand(pairs, np.full(len(pairs), rate)), gap=gap, **options).policy
 
 
-def gravity_policy(network: Network, demand: Demand, *, gap: float = _GAP) -> RoutingPolicy:
+def gravity_policy(network: Network, demand: Demand, *, gap: float = _GAP, **options: Any) -> RoutingPolicy:
     """The optimum of a gravity model that knows the zones' sizes, the total and the mean trip, but no pair.
 
     These are taken from `demand`, which stands for public statistics (inhabitants, jobs, a travel survey).
+    options : of `solve_optimum`
     """
     if demand.total_per_min == 0:
         return free_flow_policy(network, demand.pairs)
@@ -45,4 +48,4 @@ def gravity_policy(network: Network, demand: Demand, *, gap: float = _GAP) -> Ro
     model = gravity_demand(
         network, demand.pairs, sends, receives, total_per_min=demand.total_per_min, mean_minutes=minutes
     )
-    return solve_optimum(network, model, gap=gap).policy
+    return solve_optimum(network, model, gap=gap, **options).policy

@@ -20,14 +20,20 @@ class SeededNoise:
 
     def __init__(self, seed: int) -> None:
         self._generator = np.random.default_rng(seed)
+        self._table: tuple[float, NDArray[np.float64]] | None = None
 
     def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
         """Return values + Z with P[Z = z] ∝ exp(−z² / (2 scale²)), by its table of probabilities."""
         if scale > _LARGEST_TABLE:
             return np.asarray(values + np.rint(self._generator.normal(0.0, scale, values.size)).astype(np.int64))
-        reach = int(np.ceil(_TAIL * scale)) + 1
-        support = np.arange(-reach, reach + 1)
-        weight = np.exp(-0.5 * (support / scale) ** 2)
-        upper = np.cumsum(weight / weight.sum())
+        upper = self._probabilities(scale)
         drawn = np.searchsorted(upper, self._generator.random(values.size) * upper[-1], side="right")
-        return np.asarray(values + support[np.minimum(drawn, support.size - 1)])
+        return np.asarray(values + np.minimum(drawn, upper.size - 1) - upper.size // 2)
+
+    def _probabilities(self, scale: float) -> NDArray[np.float64]:
+        """P[Z ≤ z] for all z within reach. The table of the last scale is kept: questions of one release share it."""
+        if self._table is None or self._table[0] != scale:
+            reach = int(np.ceil(_TAIL * scale)) + 1
+            weight = np.exp(-0.5 * (np.arange(-reach, reach + 1) / scale) ** 2)
+            self._table = scale, np.cumsum(weight / weight.sum())
+        return self._table[1]

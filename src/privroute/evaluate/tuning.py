@@ -126,7 +126,7 @@ def _combinations(
     mechanism: str, prior: Demand, scale: float, candidates: Mapping[str, Sequence[Any]] | None
 ) -> Iterator[Sgd | Minimiser]:
     values = dict(CANDIDATES[mechanism] if candidates is None else candidates)
-    values.setdefault("alpha", [share * scale for share in ALPHA_SHARES[mechanism]])
+    values.setdefault("alpha", [float(f"{share * scale:.3g}") for share in ALPHA_SHARES[mechanism]])
     for combination in product(*values.values()):
         options = dict(zip(values, combination, strict=True))
         yield (Sgd if mechanism == "sgd" else Minimiser)(public_demand=prior, **options)

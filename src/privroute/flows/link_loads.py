@@ -8,6 +8,7 @@ p_l over its links; for one path the best p_l are proportional to √κ_l.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,18 +17,21 @@ from scipy import sparse
 
 from privroute.flows.optimum import solve_optimum
 from privroute.policy.main_paths import main_paths
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.network.demand import Demand
     from privroute.network.network import Network
+    from privroute.policy.routing_policy import RoutingPolicy
 
 __all__ = ["CountedLinks", "counted_links"]
 
 _EMPTY = 0.05  # of the capacity: curvature is taken at this flow at least, since the estimate of a quiet link is noise
 _CLIPPED = 0.7  # quantile beyond which curvature counts no more: the estimate of it is noise too
 _ROUTES_GAP, _ROUTES_ITERATIONS = 1e-6, 100  # main paths need no more, and are of use whatever gap was reached
+_PAIRS_AT_ONCE = 2**16  # whose paths are in memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,24 +40,50 @@ class CountedLinks:
 
     members : (pairs, rows) sparse CSR of ones: a pair is in at most `most` rows
     precision : (rows,) > 0, relative; its sum over the rows of a pair is at most 1, and 1 for some pair
+    policy : the optimum whose paths these are
     """
 
     members: sparse.csr_array
     precision: NDArray[np.float64]
+    policy: RoutingPolicy
 
 
-def counted_links(network: Network, demand: Demand, most: int) -> CountedLinks:
-    """Links on which trips of each pair are to be counted, given an estimate of the demand."""
-    solution = solve_optimum(network, demand, gap=_ROUTES_GAP, max_iterations=_ROUTES_ITERATIONS)
-    start, links = main_paths(solution.policy)
+def counted_links(
+    network: Network, demand: Demand, most: int, *, gap: float = _ROUTES_GAP, start: RoutingPolicy | None = None
+) -> CountedLinks:
+    """Links on which trips of each pair are to be counted, given an estimate of the demand.
+
+    gap : of the optimum, at least 1e-6; start : an earlier optimum of the same pairs
+    """
+    solution = solve_optimum(network, demand, gap=max(gap, _ROUTES_GAP), max_iterations=_ROUTES_ITERATIONS, start=start)
     weight = _weight(network, solution.link_flow)
-    pair = np.repeat(np.arange(start.size - 1), np.diff(start))
-    kept = _heaviest(pair, start, weight[links], most)
-    pair, links = pair[kept], links[kept]
-    used, row = np.unique(links, return_inverse=True)
-    members = sparse.csr_array((np.ones(row.size), (pair, row)), (start.size - 1, used.size))
+    number, links = _counted(solution.policy, weight, most)
+    used = np.flatnonzero(np.bincount(links, minlength=network.links))
+    row = np.zeros(network.links, np.int32)
+    row[used] = np.arange(used.size)
+    ends = np.concatenate([[0], np.cumsum(number)])
+    members = sparse.csr_array((np.ones(links.size), row[links], ends), (number.size, used.size))
+    members.sum_duplicates()  # sensitivities are computed from its entries
     cost = float((members @ weight[used]).max(initial=0.0))
-    return CountedLinks(members, weight[used] / cost if cost > 0 else weight[used])
+    return CountedLinks(members, weight[used] / cost if cost > 0 else weight[used], solution.policy)
+
+
+def _counted(
+    policy: RoutingPolicy, weight: NDArray[np.float64], most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Number of counted links of each pair, (pairs,), and these links, one pair after the other."""
+
+    def of(first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        start, links = main_paths(policy, np.arange(first, min(first + _PAIRS_AT_ONCE, len(policy.pairs))))
+        pair = np.repeat(np.arange(start.size - 1), np.diff(start))
+        kept = _heaviest(pair, start, weight[links], most)
+        return np.bincount(pair[kept], minlength=start.size - 1), links[kept]
+
+    with ThreadPoolExecutor(available_threads()) as crew:
+        blocks = list(crew.map(of, range(0, len(policy.pairs), _PAIRS_AT_ONCE)))
+    if not blocks:
+        return np.zeros(0, np.int64), np.zeros(0, np.int32)
+    return np.concatenate([number for number, _ in blocks]), np.concatenate([links for _, links in blocks])
 
 
 def _weight(network: Network, flow: NDArray[np.float64]) -> NDArray[np.float64]:

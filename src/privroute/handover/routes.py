@@ -12,6 +12,8 @@ from privroute.progress import check_progress, tell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from privroute.network.demand import Demand
     from privroute.progress import Progress
     from privroute.release.release import Release
@@ -74,7 +76,13 @@ def routes_by_pair(
                 int(origin[pair]),
                 int(destination[pair]),
                 float(rate[pair]),
-                (shares / shares.sum()).tolist(),
+                _normalised(shares).tolist(),
                 [listed[ends[route] : ends[route + 1]] for route in own],
             )
     tell(progress, "Writing routes", 1.0)
+
+
+def _normalised(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares that sum to 1; equal ones where they are too small for floating-point numbers."""
+    total = shares.sum()
+    return shares / total if total > 0 else np.full(shares.size, 1.0 / shares.size)

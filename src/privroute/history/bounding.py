@@ -10,67 +10,83 @@ salt is new each time, every one of a user's requests for a pair is as likely to
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
 
-__all__ = ["bounded_total", "exceeding", "kept_requests", "new_salt"]
+__all__ = ["Keys", "bounded_total", "exceeding", "kept_requests", "new_salt"]
 
 _SALT_BYTES = 16
 _ORDER = "ORDER BY key, clock_us, pair, copy"
 
 
-def kept_requests(requests: str, contribution: Contribution) -> str:
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """SQL of a request's key in an engine.
+
+    key : of the columns clock_us, pair, copy and user_id, and of a salt
+    copies : the order in which equal requests are numbered; they are equal, so any will do, but some engines want one
+    """
+
+    key: str
+    copies: str = ""
+
+    @classmethod
+    def of_files(cls) -> Keys:
+        """DuckDB's, under a new salt."""
+        # the separators keep different requests different; equal requests are interchangeable, so their order is free
+        parts = "'/' || clock_us || '/' || pair || '/' || copy || '/' || user_id"
+        return cls(f"md5_number('{new_salt()}' || {parts})")
+
+
+def kept_requests(requests: str, contribution: Contribution, keys: Keys | None = None) -> str:
     """SQL of the requests to keep, as a table with the columns day, slot and pair.
 
     requests : SQL of a table with the columns user_id (a text), day, slot, clock_us (time) and pair
     """
     unit = _unit(contribution)
-    keyed = _keyed(requests)
+    keyed = _keyed(requests, keys)
     order = _ORDER
-    per_pair = f"SELECT *, row_number() OVER (PARTITION BY {unit}, pair {order}) AS of_pair FROM ({keyed})"
+    per_pair = f"SELECT *, row_number() OVER (PARTITION BY {unit}, pair {order}) AS of_pair FROM ({keyed}) AS keyed"
     per_user = (
-        f"SELECT *, row_number() OVER (PARTITION BY {unit} {order}) AS of_user FROM ({per_pair}) "
+        f"SELECT *, row_number() OVER (PARTITION BY {unit} {order}) AS of_user FROM ({per_pair}) AS per_pair "
         f"WHERE of_pair <= {contribution.max_per_pair}"
     )
-    return f"SELECT day, slot, pair FROM ({per_user}) WHERE of_user <= {contribution.max_requests}"
+    return f"SELECT day, slot, pair FROM ({per_user}) AS per_user WHERE of_user <= {contribution.max_requests}"
 
 
 def exceeding(requests: str, contribution: Contribution) -> str:
     """SQL of the number of units, or of units and pairs, that have more requests than the bounds: one number."""
     unit = _unit(contribution)
     parts = [
-        f"SELECT 1 FROM {requests} GROUP BY {unit} HAVING count(*) > {contribution.max_requests}",
-        f"SELECT 1 FROM {requests} GROUP BY {unit}, pair HAVING count(*) > {contribution.max_per_pair}",
+        f"SELECT 1 FROM {requests} AS requests GROUP BY {unit} HAVING count(*) > {contribution.max_requests}",
+        f"SELECT 1 FROM {requests} AS requests GROUP BY {unit}, pair HAVING count(*) > {contribution.max_per_pair}",
     ]
-    return f"SELECT count(*) FROM ({' UNION ALL '.join(parts)})"
+    return f"SELECT count(*) FROM ({' UNION ALL '.join(parts)}) AS exceeding"
 
 
-def bounded_total(requests: str, contribution: Contribution) -> str:
+def bounded_total(requests: str, contribution: Contribution, keys: Keys | None = None) -> str:
     """SQL of the sum over users (and days) of their requests, of each at most max_for_total: slot and requests.
 
     One unit more or less changes all slots' numbers together by at most max_for_total. docs/proofs/user.md, Lemma 3.
     """
     unit = _unit(contribution)
-    counted = f"SELECT slot, row_number() OVER (PARTITION BY {unit} {_ORDER}) AS of_user FROM ({_keyed(requests)})"
-    within = f"SELECT slot FROM ({counted}) WHERE of_user <= {contribution.max_for_total}"
-    return f"SELECT slot, count(*) AS requests FROM ({within}) GROUP BY slot"
+    keyed = _keyed(requests, keys)
+    counted = f"SELECT slot, row_number() OVER (PARTITION BY {unit} {_ORDER}) AS of_user FROM ({keyed}) AS keyed"
+    within = f"SELECT slot FROM ({counted}) AS counted WHERE of_user <= {contribution.max_for_total}"
+    return f"SELECT slot, count(*) AS requests FROM ({within}) AS within GROUP BY slot"
 
 
-def _keyed(requests: str) -> str:
-    """SQL of the requests with their keys, under a new salt."""
-    salt = new_salt()
+def _keyed(requests: str, keys: Keys | None) -> str:
+    """SQL of the requests with their keys."""
+    keys = keys or Keys.of_files()
     numbered = (
         "SELECT user_id, day, slot, clock_us, pair, "
-        f"row_number() OVER (PARTITION BY user_id, clock_us, pair) AS copy FROM {requests}"
+        f"row_number() OVER (PARTITION BY user_id, clock_us, pair {keys.copies}) AS copy FROM {requests} AS requests"
     )
-    # the separators keep different requests different; equal requests are interchangeable, so their order is free
-    return (
-        "SELECT user_id, day, slot, clock_us, pair, copy, "
-        f"md5_number('{salt}' || '/' || clock_us || '/' || pair || '/' || copy || '/' || user_id) AS key "
-        f"FROM ({numbered})"
-    )
+    return f"SELECT user_id, day, slot, clock_us, pair, copy, {keys.key} AS key FROM ({numbered}) AS numbered"
 
 
 def _unit(contribution: Contribution) -> str:

@@ -41,12 +41,14 @@ class DemandHistory:
     counts : (days, pairs) int64, ≥ 0; days without requests are rows of zeros, so that the number of days is public
     simulated : True for days made by `simulate_days`, so that a certificate can say so
     requests : where the frame's bounds have max_for_total: all requests, of each user (and day) at most that many
+    elsewhere : True for counts that another system made (read_counts), so that a certificate can say so
     """
 
     frame: Frame
     counts: NDArray[np.int64]
     simulated: bool
     requests: int | None
+    elsewhere: bool
 
     def __init__(
         self,
@@ -75,17 +77,30 @@ class DemandHistory:
 
     @classmethod
     def of(
-        cls, frame: Frame, counts: ArrayLike, *, simulated: bool = False, requests: int | None = None
+        cls,
+        frame: Frame,
+        counts: ArrayLike,
+        *,
+        simulated: bool = False,
+        requests: int | None = None,
+        elsewhere: bool = False,
     ) -> DemandHistory:
         """Counts for a public frame; the history holds that very object."""
         array = _counts(counts, len(frame.pairs))
         if len(array) != frame.days:
             raise HistoryError(f"counts have {len(array):,} rows where the frame has {frame.days:,} days")
         history = cls.__new__(cls)
-        history._fill(frame, array, simulated, requests)  # noqa: SLF001 - of its own class
+        history._fill(frame, array, simulated, requests, elsewhere)  # noqa: SLF001 - of its own class
         return history
 
-    def _fill(self, frame: Frame, counts: NDArray[np.int64], simulated: bool, requests: int | None = None) -> None:
+    def _fill(
+        self,
+        frame: Frame,
+        counts: NDArray[np.int64],
+        simulated: bool,
+        requests: int | None = None,
+        elsewhere: bool = False,
+    ) -> None:
         measured = frame.contribution is not None and frame.contribution.max_for_total is not None
         if measured != (requests is not None):
             raise HistoryError(
@@ -98,9 +113,11 @@ class DemandHistory:
         object.__setattr__(self, "frame", frame)
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "simulated", bool(simulated))
+        object.__setattr__(self, "elsewhere", bool(elsewhere))
 
-    def __reduce__(self) -> tuple[Any, tuple[Frame, NDArray[np.int64], bool, int | None]]:
-        return _remade, (self.frame, self.counts, self.simulated, self.requests)  # checked and read-only again
+    def __reduce__(self) -> tuple[Any, tuple[Frame, NDArray[np.int64], bool, int | None, bool]]:
+        # checked and read-only again
+        return _remade, (self.frame, self.counts, self.simulated, self.requests, self.elsewhere)
 
     @property
     def pairs(self) -> Pairs:
@@ -178,7 +195,7 @@ class DemandHistory:
         """PRIVATE. One history for each day."""
         days = [replace(self.frame, calendar=self.frame.calendar.day(day)) for day in range(self.days)]
         return [
-            DemandHistory.of(frame, self.counts[day : day + 1], simulated=self.simulated)
+            DemandHistory.of(frame, self.counts[day : day + 1], simulated=self.simulated, elsewhere=self.elsewhere)
             for day, frame in enumerate(days)
         ]
 
@@ -191,7 +208,8 @@ class DemandHistory:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DemandHistory):
             return NotImplemented
-        public = self.frame == other.frame and self.simulated == other.simulated
+        made = (self.simulated, self.elsewhere) == (other.simulated, other.elsewhere)
+        public = self.frame == other.frame and made
         return public and self.requests == other.requests and np.array_equal(self.counts, other.counts)
 
     __hash__ = None  # type: ignore[assignment]
@@ -209,8 +227,10 @@ def _period(period_min: object, *, dated: bool, contribution: Contribution | Non
     return (check_period_of_day if of_day else check_period)(period_min, error=HistoryError)
 
 
-def _remade(frame: Frame, counts: NDArray[np.int64], simulated: bool, requests: int | None = None) -> DemandHistory:
-    return DemandHistory.of(frame, counts, simulated=simulated, requests=requests)
+def _remade(
+    frame: Frame, counts: NDArray[np.int64], simulated: bool, requests: int | None = None, elsewhere: bool = False
+) -> DemandHistory:
+    return DemandHistory.of(frame, counts, simulated=simulated, requests=requests, elsewhere=elsewhere)
 
 
 def _by_date(matrices: Mapping[dt.date, ArrayLike], days: list[dt.date] | None) -> list[ArrayLike | None]:

@@ -139,8 +139,8 @@ def _write(
     try:
         beside.mkdir(mode=_PRIVATE_FOLDER, parents=True)
         with pq.ParquetWriter(beside / TRIPS, schema, compression="zstd") as writer:
-            for rows in database.batches(_kept(forms, bounds, with_previous=with_previous)):
-                columns = [pa.array(rows[role]).cast(_TYPES[form]) for role, form in forms.items()]
+            for rows in database.record_batches(_kept(forms, bounds, with_previous=with_previous)):
+                columns = [rows.column(role).cast(_TYPES[form]) for role, form in forms.items()]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
         about = {
             "notice": "PRIVATE: the trips beside this file are records of users",

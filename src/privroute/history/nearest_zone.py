@@ -63,6 +63,11 @@ class NearestZone:
         known = network.coordinates if areas is None else np.concatenate([network.coordinates, areas.points])
         self._low, self._high = known.min(axis=0), known.max(axis=0)
 
+    @property
+    def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The least and the largest longitude and latitude of the network and its areas."""
+        return self._low, self._high
+
     def __call__(self, longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> NDArray[np.int32]:
         """(points,) node indices."""
         points = (np.ascontiguousarray(longitude), np.ascontiguousarray(latitude))

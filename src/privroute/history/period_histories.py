@@ -69,6 +69,7 @@ class PeriodHistories:
     cells, trips : (cells,) positions with requests, ascending, and how many; a position is (row · pairs + pair), rows
         are the days of the first slot, then those of the second, ...
     requests : for each slot, where the frame's bounds have max_for_total
+    elsewhere : counted by another system, whose caller asserts what the guarantee assumes (read_counts)
     """
 
     frame: Frame
@@ -76,6 +77,7 @@ class PeriodHistories:
     trips: NDArray[np.int64]
     requests: tuple[int, ...] | None = None
     simulated: bool = False
+    elsewhere: bool = False
 
     def __post_init__(self) -> None:
         check_type(self.frame, Frame, "frame", HistoryError)
@@ -100,7 +102,8 @@ class PeriodHistories:
         requests = tuple(part.requests or 0 for part in parts)
         measured = frame.contribution is not None and frame.contribution.max_for_total is not None
         simulated = all(part.simulated for part in parts)
-        return cls(frame, cells, counts[cells], requests if measured else None, simulated)
+        elsewhere = any(part.elsewhere for part in parts)
+        return cls(frame, cells, counts[cells], requests if measured else None, simulated, elsewhere)
 
     def _first_rows(self) -> NDArray[np.int64]:
         days = [slot.calendar.days for slot in self.frame.calendar.slots]
@@ -119,7 +122,9 @@ class PeriodHistories:
         counts = np.zeros(frame.days * pairs, np.int64)
         counts[self.cells[slice(*ends)] - int(rows[position]) * pairs] = self.trips[slice(*ends)]
         requests = None if self.requests is None else self.requests[position]
-        return DemandHistory.of(frame, counts.reshape(frame.days, pairs), simulated=self.simulated, requests=requests)
+        by_day = counts.reshape(frame.days, pairs)
+        made = {"simulated": self.simulated, "elsewhere": self.elsewhere}
+        return DemandHistory.of(frame, by_day, requests=requests, **made)
 
     def parts(self) -> Iterator[DemandHistory]:
         """The histories of all slots, one after the other."""

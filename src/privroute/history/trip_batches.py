@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["FORM_TYPES", "Form", "Hours", "csv_batches", "form_of", "parquet_batches"]
+__all__ = ["FORM_TYPES", "Form", "Hours", "csv_batches", "form_of", "parquet_batches", "plain_columns"]
 
 Form = Literal["integer", "number", "text", "local_us", "utc_us"]
 
@@ -100,6 +100,11 @@ def parquet_batches(
         columns = [batch.column(name) for name in names]
         inside = None if hours is None else hours[1].rows(_plain(columns[hours[0]]))
         yield [_rows(column, inside, rule) for column, rule in zip(columns, rules, strict=True)]
+
+
+def plain_columns(columns: Sequence[Any], rules: Sequence[TextRule]) -> list[Any]:
+    """Columns of a batch in their forms."""
+    return [_plain(column, rule) for column, rule in zip(columns, rules, strict=True)]
 
 
 def csv_batches(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from privroute.study.trip_format import EpochUnit
 
 __all__ = [
+    "MISSING_USERS",
     "TimeColumn",
     "TimeReading",
     "coordinate",
@@ -32,6 +33,7 @@ __all__ = [
     "in_period",
     "slot_number",
     "user_key",
+    "whole",
     "zone_key",
 ]
 
@@ -41,7 +43,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _LOCAL_TEXT = r"\d{4}-\d{2}-\d{2}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
 _OFFSET_TEXT = r" ?(Z|[+-]\d{2}(:?\d{2})?)"
 _WHOLE_TEXT = r"[+-]?[0-9]{1,18}"
-_MISSING_USERS = ("", "nan", "null", "none", "na", "n/a", "<na>", "nat", "-")
+MISSING_USERS = ("", "nan", "null", "none", "na", "n/a", "<na>", "nat", "-")
 # DuckDB's types of parsed texts, and how whole microseconds, rounded down, come out of them
 _FROM_PARSED = {
     "TIMESTAMP": "epoch_us({0})",
@@ -57,8 +59,8 @@ class TimeColumn:
     local_us : of times by the clock; utc_us : of times whose distance from UTC is known
     """
 
-    local_us: str = "NULL::BIGINT"
-    utc_us: str = "NULL::BIGINT"
+    local_us: str = "CAST(NULL AS BIGINT)"
+    utc_us: str = "CAST(NULL AS BIGINT)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,7 @@ def zone_key(name: str, form: Form) -> tuple[str, Literal["number", "label"]] | 
     if form == "integer":
         return name, "number"
     if form == "number":
-        return _whole(name), "number"
+        return whole(name), "number"
     return (_trimmed(name), "label") if form == "text" else None
 
 
@@ -281,9 +283,9 @@ def user_key(name: str, form: Form) -> str | None:
     if form == "integer":
         return f"CAST({name} AS VARCHAR)"
     if form == "number":
-        return f"CAST({_whole(name)} AS VARCHAR)"
+        return f"CAST({whole(name)} AS VARCHAR)"
     if form == "text":
-        missing = ", ".join(literal(word) for word in _MISSING_USERS)
+        missing = ", ".join(literal(word) for word in MISSING_USERS)
         return f"CASE WHEN lower({name}) NOT IN ({missing}) THEN {name} END"
     return None
 
@@ -292,7 +294,7 @@ def _trimmed(name: str) -> str:
     return f"trim({name}, ' \t\r')"
 
 
-def _whole(name: str) -> str:
+def whole(name: str) -> str:
     """A whole number that is stored as a fraction, as exporters do where a column has gaps."""
     return f"CASE WHEN abs({name}) < {_LARGEST_EXACT} AND {name} = floor({name}) THEN CAST({name} AS BIGINT) END"
 

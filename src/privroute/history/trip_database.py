@@ -59,11 +59,18 @@ class Database:
         return dict(self._run(statement, "fetchnumpy"))
 
     def batches(self, statement: str) -> Iterator[dict[str, Any]]:
-        """The result's columns as arrays, some rows at a time, while the statement runs."""
+        """The result's columns as arrays, some rows at a time, while the statement runs.
+
+        Whole numbers become fractions in a batch where one of them is missing: for small ones only.
+        """
+        for batch in self.record_batches(statement):
+            yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
+
+    def record_batches(self, statement: str) -> Iterator[Any]:
+        """The result as Arrow's record batches, while the statement runs."""
         kind = ""
         try:
-            for batch in self.connection.sql(statement).to_arrow_reader(_BATCH_ROWS):
-                yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
+            yield from self.connection.sql(statement).to_arrow_reader(_BATCH_ROWS)
         except (self._duckdb.Error, OSError, RuntimeError) as problem:
             kind = self._kind(problem)
         if kind:

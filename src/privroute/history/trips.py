@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from privroute.errors import FormatError, HistoryError, arg
 from privroute.history.bounding import bounded_total, exceeding, kept_requests
-from privroute.history.nearest_zone import FAULTS, NearestZone
-from privroute.history.period_histories import CellCounts, PeriodHistories
+from privroute.history.engine_counts import Statements, count_with
+from privroute.history.nearest_zone import NearestZone
 from privroute.history.trip_columns import (
     TimeReading,
     coordinate,
@@ -23,8 +23,12 @@ from privroute.history.trip_columns import (
     zone_key,
 )
 from privroute.history.trip_database import Database, UnreadableError, open_database, out_of_memory
+from privroute.history.trip_engines import is_engine_source, open_engine
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
+from privroute.history.trip_raster import TripRaster
 from privroute.history.trip_rows import TripRows
+from privroute.history.trip_tally import FIRST_FAULT, REASONS, Histories, Tally
+from privroute.history.trip_texts import SHORT_TEXT
 from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.network.pairs import OnUnreachable, Pairs
@@ -53,15 +57,9 @@ if TYPE_CHECKING:
 
 __all__ = ["read_trips"]
 
-Histories = Any
-"""A DemandHistory, or a PeriodHistories where there are several periods: the arguments' values decide."""
-
-_REASONS = ("counted", "unreadable_time", "missing_user", "unknown_zone", "within_zone", "no_path", *FAULTS.values())
-_FIRST_FAULT = len(_REASONS) - len(FAULTS) - 1  # the fault -k stands k places behind it
-
 
 def read_trips(
-    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any,
     network: Network | Study,
     *,
     period: PeriodOfDay | list[PeriodOfDay] | None = None,
@@ -89,9 +87,11 @@ def read_trips(
     temp_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Histories:
-    """Count PRIVATE trips from CSV or Parquet files with one row per trip. Files may be larger than memory.
+    """Count PRIVATE trips from files or tables with one row per trip. They may be larger than memory.
 
-    files : a path, a pattern like "trips/*.parquet", or a list of them
+    source : a path of CSV or Parquet files, a pattern like "trips/*.parquet", or a list of them; or a table, which is
+        counted where it is, and of which only counts come back: "postgresql://user@host/database#schema.table", a Spark
+        DataFrame or "spark://host:7077#table", a DuckDB relation. docs/trips.md, Tables
     network : a network; or a study, which sets all options from `period` to `on_unreachable`, so that none of them is
         passed, and whose frame the history then has
     period : start and end of the operation period, ("07:00", "08:00"), the end not included; ("22:00", "02:00") crosses
@@ -150,16 +150,59 @@ def read_trips(
         {"expansion": expansion, "on_unreachable": on_unreachable},
     )
     roles = trips.roles(with_user=frame.contribution is not None)
+    tally = Tally(frame)
+    if is_engine_source(source):
+        with spelling:
+            rows = _count_table(source, network, frame, trips, tally, memory_mb=memory_mb, temp_folder=temp_folder)
+        return _told(rows, tally, diagnostics, report)
     with spelling, open_database(memory_mb, temp_folder) as database:
         reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
         nearest = NearestZone(network, trips.max_zone_distance_km) if trips.has_coordinates else None
         reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
-        found = find_files(files)
-        _put_tables(database, network, frame.pairs, nearest)
-        tally = _Tally(frame)
+        found = find_files(source)
+        for name, table in _public_tables(network, frame.pairs).items():
+            database.put(name, table)
+        if nearest is not None:
+            database.define("nearest_zone", lambda lon, lat: pa.array(nearest.codes(_floats(lon), _floats(lat))))
         scan = _Scan(database, reading, frame.contribution, roles, _longest_zone(network))
         rows = scan.files(found, tally, progress=progress)
+    return _told(rows, tally, diagnostics, report)
+
+
+def _count_table(
+    source: Any,
+    network: Network,
+    frame: Frame,
+    trips: TripFormat,
+    tally: Tally,
+    *,
+    memory_mb: int,
+    temp_folder: str | os.PathLike[str] | None,
+) -> TripRows:
+    """Count a table in its engine."""
+    reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
+    roles = trips.roles(with_user=frame.contribution is not None)
+    public, raster = _public_tables(network, frame.pairs), None
+    if trips.has_coordinates:
+        raster = TripRaster.of(NearestZone(network, trips.max_zone_distance_km))
+        public["cells"] = pa.table({"x": raster.x, "y": raster.y, "node": raster.node})
+    longest = max(SHORT_TEXT, _longest_zone(network))
+    # everything above is public and has been checked; here the private table is opened
+    with open_engine(source, roles, public, memory_mb=memory_mb, temp_folder=temp_folder) as engine:
+        statements = Statements(
+            engine.dialect, engine.forms, roles, reading, frame.contribution, raster, engine.name, longest
+        )
+        return count_with(engine, statements, tally)
+
+
+def _told(
+    rows: TripRows,
+    tally: Tally,
+    diagnostics: str | os.PathLike[str] | None,
+    report: Callable[[TripRows], object] | None,
+) -> Histories:
+    """Report what became of the rows; the histories, unless they contradict what the caller asserted."""
     if diagnostics is not None:
         rows.write(diagnostics)
     (report or TripRows.show)(rows)
@@ -171,47 +214,6 @@ def read_trips(
             "release, and read the result"
         )
     return tally.histories()
-
-
-class _Tally:
-    """PRIVATE. What the statements say of the rows, summed up.
-
-    reasons : (reasons,) rows that were dropped, by position in _REASONS
-    requests : of each slot, all that count for a measured total, or None
-    """
-
-    def __init__(self, frame: Frame) -> None:
-        slots = frame.calendar.slots
-        self.reasons = np.zeros(len(_REASONS), dtype=np.int64)
-        self.requests: tuple[int, ...] | None = None
-        self._frame = frame
-        self._counts = CellCounts(sum(slot.calendar.days for slot in slots) * len(frame.pairs))
-        # the row of each slot and day of the span; all that occur count
-        self._row, first = np.full((len(slots), frame.calendar.span), -1), 0
-        for at, slot in enumerate(slots):
-            days = [(date - frame.calendar.first).days for date in slot.calendar.dates or ()]
-            self._row[at, days] = first + np.arange(len(days))
-            first += len(days)
-
-    def add(self, reason: NDArray[np.int32], day: Any, pair: Any, trips: Any = None, slot: Any = None) -> None:
-        """Add rows with a reason, and where that is 0 a day of the span, a slot and a pair; each stands for trips."""
-        trips = np.ones(reason.size, np.int64) if trips is None else trips
-        np.add.at(self.reasons, reason, trips)
-        good = reason == 0
-        slots = 0 if slot is None else slot[good].astype(np.int64)
-        rows = self._row[slots, day[good].astype(np.int64)]
-        self._counts.add(rows * len(self._frame.pairs) + pair[good].astype(np.int64), trips[good])
-
-    def add_requests(self, slot: Any, requests: Any) -> None:
-        """Note how many requests of each slot count for a measured total."""
-        totals = np.zeros(len(self._row), np.int64)
-        totals[slot.astype(np.int64)] = requests
-        self.requests = tuple(totals.tolist())
-
-    def histories(self) -> Histories:
-        """One history, or those of all slots."""
-        found = PeriodHistories(self._frame, *self._counts.found(), self.requests)
-        return found if self._frame.calendar.has_slots else found.part(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +243,7 @@ class _Scan:
         self.roles = roles
         self.longest_zone = longest_zone
 
-    def files(self, paths: list[Path], tally: _Tally, *, progress: Progress | None) -> TripRows:
+    def files(self, paths: list[Path], tally: Tally, *, progress: Progress | None) -> TripRows:
         """Sum up the rows; every file is read once. Returns what became of each row."""
         tables = sources(paths, self.roles, self.longest_zone)
         located = " UNION ALL ".join(self._located(source, f"trips{at}") for at, source in enumerate(tables))
@@ -259,7 +261,7 @@ class _Scan:
         damaged = next((source.unreadable for source in tables if source.unreadable), paths[0])
         raise FormatError(damaged, "cannot be read to its end; it is damaged")
 
-    def _count(self, located: str, tables: list[Source], tally: _Tally) -> TripRows:
+    def _count(self, located: str, tables: list[Source], tally: Tally) -> TripRows:
         requests = (
             f"SELECT l.* EXCLUDE (origin, destination, fault), pair, {self._reason()} AS reason FROM ({located}) l "
             "LEFT JOIN pairs p ON p.origin = l.origin AND p.destination = l.destination"
@@ -286,18 +288,18 @@ class _Scan:
             above_bounds = self.database.rows("SELECT count(*) FROM requests")[0][0] - int(tally.reasons.sum())
             if self.contribution.max_for_total is not None:
                 tally.add_requests(**self.database.arrays(bounded_total(usable, self.contribution)))
-        named = dict(zip(_REASONS, tally.reasons.tolist(), strict=True)) | {"above_bounds": above_bounds}
+        named = dict(zip(REASONS, tally.reasons.tolist(), strict=True)) | {"above_bounds": above_bounds}
         outside = sum(source.read for source in tables) - sum(named.values())
         malformed = sum(source.malformed for source in tables)
         pre_bounded = self.contribution is not None and self.contribution.pre_bounded
         return TripRows(**named, malformed=malformed, outside=outside, pre_bounded=pre_bounded)
 
     def _reason(self) -> str:
-        """SQL of the position in _REASONS."""
+        """SQL of the position in REASONS."""
         missing_user = "FALSE" if self.contribution is None else "user_id IS NULL"
         return (
             f"CASE WHEN day IS NULL THEN 1 WHEN {missing_user} THEN 2 "
-            f"WHEN l.fault < 0 THEN {_FIRST_FAULT} - l.fault WHEN l.origin IS NULL OR l.destination IS NULL THEN 3 "
+            f"WHEN l.fault < 0 THEN {FIRST_FAULT} - l.fault WHEN l.origin IS NULL OR l.destination IS NULL THEN 3 "
             "WHEN l.origin = l.destination THEN 4 WHEN pair IS NULL THEN 5 ELSE 0 END"
         )
 
@@ -356,8 +358,8 @@ def _share(tables: list[Source]) -> float:
     return sum(source.bytes_done for source in tables) / max(1, sum(source.bytes for source in tables))
 
 
-def _put_tables(database: Database, network: Network, pairs: Pairs, nearest: NearestZone | None) -> None:
-    """Public tables: zones by number and label, and the position of each pair."""
+def _public_tables(network: Network, pairs: Pairs) -> dict[str, Any]:
+    """Zones by number and label, and the position of each pair."""
     labels = list(network.zone_names)
     zones = {
         "number": pa.array([label if isinstance(label, int) else None for label in labels], pa.int64()),
@@ -365,10 +367,8 @@ def _put_tables(database: Database, network: Network, pairs: Pairs, nearest: Nea
         "node": pa.array(network.zones),
     }
     ends = {"origin": pa.array(pairs.origin), "destination": pa.array(pairs.destination)}
-    database.put("zones", pa.table(zones))
-    database.put("pairs", pa.table(ends | {"pair": pa.array(np.arange(len(pairs), dtype=np.int32))}))
-    if nearest is not None:
-        database.define("nearest_zone", lambda lon, lat: pa.array(nearest.codes(_floats(lon), _floats(lat))))
+    pair = pa.array(np.arange(len(pairs), dtype=np.int32))
+    return {"zones": pa.table(zones), "pairs": pa.table(ends | {"pair": pair})}
 
 
 def _longest_zone(network: Network) -> int:

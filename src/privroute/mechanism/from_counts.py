@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, cast
 
@@ -57,7 +58,8 @@ def publish_counts(
     variation = options.day_variation if options.objective == "all days" else None
     counts = freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None
     sums = NoisySums(noisy.astype(np.float64), scale, weights)
-    return Published(policy, demand, counts, sums, factor, variation)
+    error = scale * math.sqrt(noisy.size)
+    return Published(policy, demand, counts, sums, factor, error, variation)
 
 
 def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float | None]:
@@ -95,12 +97,20 @@ def demand_from_counts(
 
 
 def best_for(
-    network: Network, demand: Demand, options: Counts | Daily | Layered, *, progress: Progress | None
+    network: Network,
+    demand: Demand,
+    options: Counts | Daily | Layered,
+    *,
+    progress: Progress | None,
+    start: RoutingPolicy | None = None,
 ) -> Solution:
-    """The optimum of the mean day, or of all days where that is the objective."""
+    """The optimum of the mean day, or of all days where that is the objective.
+
+    start : an optimum of another demand, made from noisy data too
+    """
     if options.objective == "all days":
         return solve_for_all_days(network, demand, options.day_variation or 0.0, gap=options.gap, progress=progress)
-    return solve_optimum(network, demand, fairness=options.fairness, gap=options.gap, progress=progress)
+    return solve_optimum(network, demand, fairness=options.fairness, gap=options.gap, start=start, progress=progress)
 
 
 def policy_from_counts(

@@ -60,6 +60,7 @@ class Published:
     sums : what the demand was made of, where that is noisy sums of days
     factor : by which its rates were multiplied, so that their total is a public or measured one; None where
         none is known
+    requests_error : deviation of the noise in the number of requests that the demand was made of
     day_variation : of the days' totals, where the policy is for all days
     """
 
@@ -68,6 +69,7 @@ class Published:
     noisy_counts: NDArray[np.int64] | None = None
     sums: NoisySums | None = None
     factor: float | None = None
+    requests_error: float | None = None
     day_variation: float | None = None
 
 

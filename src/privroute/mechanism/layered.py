@@ -21,25 +21,28 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from scipy import sparse
 
 from privroute.demand.gravity import GravityModel
 from privroute.demand.layered_estimate import Estimate, Tables, estimate, gravity_prior, likeliest_prior
 from privroute.demand.layers import Layer, cells, combined, length_cells
 from privroute.flows.link_loads import counted_links
+from privroute.flows.uncertain_origins import spread_for_uncertain_origins
 from privroute.mechanism.from_counts import best_for, with_known_total
 from privroute.mechanism.interface import NoisySums, Published, Question
 from privroute.mechanism.promise import Promise
 from privroute.network.demand import Demand
 from privroute.privacy.noise import LARGEST_VALUE
 from privroute.privacy.sensitivity import summed_counts_sensitivity, sums_of_pairs_sensitivity
+from privroute.study.mechanisms import MANY_PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from numpy.typing import NDArray
-    from scipy import sparse
 
     from privroute.history.demand_history import DemandHistory
+    from privroute.policy.routing_policy import RoutingPolicy
     from privroute.progress import Progress
     from privroute.study.contribution import Contribution
     from privroute.study.mechanisms import Layered
@@ -52,7 +55,9 @@ _GRID = 2.0**-12
 
 # trips of a mean zone, in noise of a pair's count, from which on it is worth looking at zones, pairs, pairs first
 _ZONES, _PAIRS, _ABUNDANT = 0.55, 3.6, 40.0
+_UNKNOWN_ORIGINS = 1.5  # where zones are not known: deviation of the logarithm of what an origin sends
 _LENGTHS_AGAIN = 0.2  # of a question that repeats the tables
+_ROUTES_GAP = 10.0  # gap of the optimum in a round over that of the end: it is asked for main paths only
 _WHOLE, _MOSTLY_WHOLE = 0.15, 0.6  # of a question that repeats zones and total, where zones are worth it and where not
 
 
@@ -141,7 +146,8 @@ def converse(
     for multiplier in multipliers.links if clarity >= _PAIRS else ():
         layers.append((yield from asking.links(known, multiplier)))
         known = estimate(prior, combined(layers), tables, known)
-    return _published(study, known, tables, progress)
+    del prior, layers
+    return _published(study, known, tables, progress, start=asking.routes, spread=clarity < _ZONES)
 
 
 class _Asking:
@@ -154,6 +160,7 @@ class _Asking:
         self.multipliers = _Multipliers.of(study)
         self._cap = self.multipliers.largest_count
         self._scale = promise.integer_scale
+        self.routes: RoutingPolicy | None = None  # the last optimum, near to the next one
 
     def tables(self) -> Generator[Question, NDArray[np.int64], Tables]:
         """What zones send and receive, and trips by length."""
@@ -206,7 +213,14 @@ class _Asking:
 
     def links(self, known: Estimate, multiplier: int) -> Generator[Question, NDArray[np.int64], Layer]:
         """Loads of the links that matter for the routes of an estimate."""
-        aimed = counted_links(self.study.network, _demand(self.study, known.counts), self.options.links_per_trip)
+        aimed = counted_links(
+            self.study.network,
+            _demand(self.study, known.counts),
+            self.options.links_per_trip,
+            gap=_ROUTES_GAP * self.options.gap,
+            start=self.routes,
+        )
+        self.routes = aimed.policy
         weights = np.floor(multiplier * np.sqrt(aimed.precision)).astype(np.int64)
         used = np.flatnonzero(weights)
         return (yield from self._layer(aimed.members[:, used], weights[used]))
@@ -214,7 +228,7 @@ class _Asking:
     def _layer(
         self, members: sparse.csr_array, weights: NDArray[np.int64]
     ) -> Generator[Question, NDArray[np.int64], Layer]:
-        squared_row = int((members.astype(np.int64).power(2) @ weights**2).max(initial=1))
+        squared_row = int((_whole(members, power=2) @ weights**2).max(initial=1))
         sensitivity = sums_of_pairs_sensitivity(
             self.study.promised, self.study.frame.contribution, squared_row=squared_row
         )
@@ -227,20 +241,37 @@ def _demand(study: Study, counts: NDArray[np.float64]) -> Demand:
     return Demand.from_observed(study.pairs, counts / (frame.days * frame.period_min), expansion=frame.expansion)
 
 
-def _published(study: Study, known: Estimate, tables: Tables | None, progress: Progress | None) -> Published:
-    """Policy and demand of the estimate, with the public or measured total where there is one."""
+def _published(
+    study: Study,
+    known: Estimate,
+    tables: Tables | None,
+    progress: Progress | None,
+    *,
+    start: RoutingPolicy | None = None,
+    spread: bool = False,
+) -> Published:
+    """Policy and demand of the estimate, with the public or measured total where there is one.
+
+    start : the optimum of an earlier estimate
+    spread : the estimate says little of single zones; the policy suits demands around it, not it alone
+    """
     if known.shortcoming is not None:
         warnings.warn(f"the released demand: {known.shortcoming}", RuntimeWarning, stacklevel=2)
     demand, factor = with_known_total(study, _demand(study, known.counts))
     options = cast("Layered", study.mechanism)
-    solution = best_for(study.network, demand, options, progress=progress)
+    solution = best_for(study.network, demand, options, progress=progress, start=start)
     if solution.status != "converged":
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
+    policy = solution.policy
+    plain = options.objective == "mean day" and options.fairness == 0 and not study.network.has_fixed_costs
+    if spread and plain and len(study.pairs) >= MANY_PAIRS:  # on small networks it was measured to be worse
+        policy = spread_for_uncertain_origins(study.network, demand, solution, _UNKNOWN_ORIGINS) or policy
     sums = None
     if tables is not None and tables.pairs is not None:
         sums = NoisySums(tables.pairs, tables.pairs_scale, np.ones(study.frame.days))
     variation = options.day_variation if options.objective == "all days" else None
-    return Published(solution.policy, demand, sums=sums, factor=factor, day_variation=variation)
+    error = None if tables is None else math.sqrt(tables.total[1])
+    return Published(policy, demand, sums=sums, factor=factor, requests_error=error, day_variation=variation)
 
 
 def _pairs(multiplier: int, cap: int, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:
@@ -258,4 +289,9 @@ def _sums(
 ) -> NDArray[np.int64]:
     """PRIVATE. Trips in each row, times the row's weight: (rows,), exact integers."""
     counts = _pairs(1, cap, history, progress)
-    return np.asarray(members.astype(np.int64).T @ counts) * weights
+    return np.asarray(_whole(members).T @ counts) * weights
+
+
+def _whole(members: sparse.csr_array, power: int = 1) -> sparse.csr_array:
+    """Powers of the entries, as integers; their places are shared, not copied."""
+    return sparse.csr_array((members.data.astype(np.int64) ** power, members.indices, members.indptr), members.shape)

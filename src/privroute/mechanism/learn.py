@@ -215,9 +215,9 @@ class Announcement:
             raise GuaranteeError("the mechanism 'none' draws no noise")
         shares = self.shares.divided(share)
         draws = _Draws(shares.whole, history, self.noise, None, list(shares.whole.questions))
-        study = _asked_before(study, shares, draws)
+        study, total_error = _asked_before(study, shares, draws)
         question = Question(shares.own[0], partial(counts.query, study))
-        return _Counted(study, shares, draws.answer(question), self.noise, draws.left)
+        return _Counted(study, shares, draws.answer(question), self.noise, draws.left, total_error)
 
     def _part(
         self, study: Study, share: float, history: DemandHistory, *, measured: bool, progress: Progress | None
@@ -330,6 +330,7 @@ class _Counted:
     """A period whose counts are drawn and whose policy is not yet made. It holds no history: those of all are many.
 
     left : sensitivities of the questions that may still be asked
+    total_error : relative deviation of a measured total
     """
 
     study: Study
@@ -337,37 +338,45 @@ class _Counted:
     noisy: NDArray[np.int64]
     noise: Noise
     left: list[float]
+    total_error: float
 
     def part(self, history: DemandHistory, better: Estimate, *, measured: bool) -> Part:
         """Policy and demand of the estimate, and how useful they are."""
         published = counts.publish(self.study, self.shares.for_mechanism, self.noisy, None, better)
         draws = _Draws(self.shares.whole, history, self.noise, None, self.left)
-        return _measured(self.study, self.shares, draws, published, measured=measured)
+        return _measured(self.study, self.shares, draws, published, self.total_error, measured=measured)
 
 
 def _published(study: Study, shares: Shares, draws: _Draws, *, measured: bool) -> Part:
     """One period, or the only one: its total where that is measured, its policy, and how useful it is."""
-    study = _asked_before(study, shares, draws)
+    study, total_error = _asked_before(study, shares, draws)
     published = draws.hold(implementation(study.mechanism).converse(study, shares.for_mechanism, draws.progress))
-    return _measured(study, shares, draws, published, measured=measured)
+    return _measured(study, shares, draws, published, total_error, measured=measured)
 
 
-def _asked_before(study: Study, shares: Shares, draws: _Draws) -> Study:
-    """The study with what is measured before the mechanism asks: the total, and the variation of the days."""
+def _asked_before(study: Study, shares: Shares, draws: _Draws) -> tuple[Study, float]:
+    """The study with what is measured before the mechanism asks: the total, and the variation of the days.
+
+    Also the relative deviation of that total; 0 where it is public or none.
+    """
+    error = 0.0
     if shares.total:
         question = total_question(study, *shares.total)
-        study = with_total(study, draws.answer(question), shares.whole.scale / (question.grid or shares.whole.grid))
+        deviation = shares.whole.scale / (question.grid or shares.whole.grid)
+        study, error = with_total(study, draws.answer(question), deviation)
     if shares.days:
         question = days_question(study, *shares.days)
         study = with_days(study, draws.answer(question), shares.whole.scale / (question.grid or shares.whole.grid))
-    return study
+    return study, error
 
 
-def _measured(study: Study, shares: Shares, draws: _Draws, published: Published, *, measured: bool) -> Part:
+def _measured(
+    study: Study, shares: Shares, draws: _Draws, published: Published, total_error: float, *, measured: bool
+) -> Part:
     """What was published, and how useful it is on the trips."""
     found = None
     if shares.quality and measured:
-        found = draws.hold(quality.converse(study, shares.whole, shares.quality, published))
+        found = draws.hold(quality.converse(study, shares.whole, shares.quality, published, total_error))
     return Part(published.policy, published.demand, published.noisy_counts, found, published.day_variation)
 
 
@@ -418,7 +427,9 @@ def _kind(noise: Any) -> NoiseKind:
 
 
 def _of(certificate: Certificate, history: DemandHistory | PeriodHistories) -> Certificate:
-    return replace(certificate, data="simulated") if history.simulated else certificate
+    if history.simulated:
+        return replace(certificate, data="simulated")
+    return replace(certificate, data="counts") if history.elsewhere else certificate
 
 
 @cache

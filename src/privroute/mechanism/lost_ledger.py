@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import secrets
-from contextlib import suppress
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,10 +21,10 @@ from privroute.mechanism.promise import Promise
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.network.checks import check_period_of_day
 from privroute.privacy.budget import Approval, Spending
-from privroute.privacy.ledger import Ledger, scope_of_calendar
+from privroute.privacy.ledger import Ledger, scope_of_calendar, store_at
 from privroute.privacy.scope import Scope
 from privroute.privacy.sensitivity import summed_counts_sensitivity
-from privroute.release.folder import digest_of, flush
+from privroute.release.folder import digest_of
 from privroute.release.reading import read_certificate
 from privroute.study.calendar import Calendar, Period
 from privroute.study.contribution import Contribution
@@ -34,7 +33,8 @@ from privroute.study.guarantee import Guarantee
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from privroute.privacy.ledger import Account, Charge
+    from privroute.privacy.ledger import Account, Charge, Place
+    from privroute.privacy.ledger_store import Store
     from privroute.release.certificate import Certificate
 
 __all__ = ["Finding", "KnownCharge", "adopt_stream", "charges_of_releases", "charges_of_stream", "rebuild", "verify"]
@@ -123,7 +123,7 @@ def charges_of_stream(folder: str | os.PathLike[str]) -> list[KnownCharge]:
 
 
 def rebuild(
-    path: str | os.PathLike[str],
+    path: Place,
     releases: Sequence[KnownCharge],
     streams: Sequence[KnownCharge] = (),
     *,
@@ -133,7 +133,7 @@ def rebuild(
 ) -> Ledger:
     """Make a new ledger that grants no more than the lost one.
 
-    path : of the new file; one that is there is never touched
+    path : of the new file or server; a ledger that is there is never touched
     releases, streams : all charges that are known, of one data set
     kept_requests, kept_per_pair : as approved, where the data set was limited once
     spent_since : rho that releases after the last known entry may have cost, which no certificate can say
@@ -164,7 +164,7 @@ def rebuild(
         charges.append((last.scope, promised, approval.rho(spent - now.spent), LOST, ""))
     if spent_since:
         charges.append((Scope.always(), promised, spent_since, LOST, ""))
-    return _written(Path(path), str(last.budget["dataset"]), approval, charges)
+    return _written(store_at(path), str(last.budget["dataset"]), approval, charges)
 
 
 def _by_entry(charges: list[KnownCharge], of_streams: set[int]) -> dict[int, KnownCharge]:
@@ -203,23 +203,14 @@ def _spent(approval: Approval, epsilon: float) -> int:
     return min(high + int(approval.total * _SAME), approval.total)
 
 
-def _written(path: Path, dataset: str, approval: Approval, charges: Sequence[tuple[Any, ...]]) -> Ledger:
+def _written(place: Store, dataset: str, approval: Approval, charges: Sequence[tuple[Any, ...]]) -> Ledger:
     """Put the whole ledger into place at once, so that none with a part of the charges is ever there."""
-    beside = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        made = Ledger.create(beside, dataset, approval)
+    with tempfile.TemporaryDirectory(prefix="privroute-") as folder:
+        made = Ledger.create(Path(folder) / "ledger", dataset, approval)
         made.enter_known(charges)
-        flush(beside)
-        os.link(beside, path)  # unlike a renaming, this fails where there is a file
-        flush(path.parent)
-    except FileExistsError:
-        raise LedgerError(f"{path} already exists; a ledger is never replaced, choose another file") from None
-    except OSError as problem:
-        raise LedgerError(f"{path}: a ledger cannot be made there ({problem.strerror}); check the folder") from None
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-    return Ledger(path, dataset)
+        with made.store.transaction("read") as records:
+            place.make(records.content())
+    return Ledger(place, dataset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +267,7 @@ def adopt_stream(ledger: Ledger, folder: str | os.PathLike[str]) -> int:
     missing = [finding.place for finding in verify(account, known) if not finding.good]
     if missing:
         raise LedgerError(
-            f"{ledger.path}: {len(missing):,} of {len(known):,} days of the stream are not charged there (first: "
+            f"{ledger.store}: {len(missing):,} of {len(known):,} days of the stream are not charged there (first: "
             f"{missing[0]}); rebuild the ledger with the stream"
         )
     with files.locked():

@@ -7,9 +7,12 @@ says. Only `_Asked.ask` sees a history. Proof: docs/proofs/quality.md.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +22,11 @@ from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.flows.time_bounds import BoundedTime, LeastTime
 from privroute.mechanism.expected_flows import ExpectedFlows
 from privroute.mechanism.interface import Question
+from privroute.mechanism.kept_sample import KeptSample
 from privroute.network.demand import Demand
 from privroute.privacy.noise import LARGEST_VALUE
 from privroute.release.quality import RELEASED, MeasuredRow, Quality
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["converse", "moved_together", "policies_to_compare", "questions"]
 
 _GAP = 1e-6  # of the policies to compare with, unless the released one was solved less tightly itself
+_AT_ONCE = 2  # policies to compare with that are solved side by side: each takes the memory of a solver
 _FOR_TOTAL = 0.1  # of the share, where no demand is released and the total is asked first
 _WEIGHTS = {RELEASED: 0.45, "least": 0.05}  # squared; the other rows share the rest
 _WATCHED = 0.2  # of it, where no noisy counts are known, for what is out of range
@@ -66,11 +72,12 @@ def questions(study: Study, sensitivity: float) -> tuple[float, ...]:
 
 
 def converse(
-    study: Study, promise: Promise, allowed: tuple[float, ...], published: Published
+    study: Study, promise: Promise, allowed: tuple[float, ...], published: Published, total_error: float = 0.0
 ) -> Generator[Question, NDArray[np.int64], Quality]:
     """Ask and say what the answer means.
 
     allowed : sensitivities of its questions within the promise
+    total_error : relative deviation of a measured total
     """
     model, pairs = published.demand, max(len(study.pairs), 1)
     error = promise.scale * math.sqrt(pairs)  # of the number of requests
@@ -88,14 +95,31 @@ def converse(
     noisy = yield Question(allowed[-1], asked.ask, allowed[-1] / asked.sensitivity * _ROUNDED_DOWN, asked.sensitivity)
     found = noisy / asked.multiplier
     deviation = precision * asked.sensitivity / asked.multiplier
-    measured = asked.measured(found, deviation)
-    return Quality(study.quality_share, float(found[0]), float(deviation[0]), measured, counted.trips)
+    measured, spread = asked.measured(found, deviation), float(deviation[0])
+    if counted.trips == "scaled" and published.factor is not None:
+        requests = model.total_per_min / counted.request
+        error = error if published.requests_error is None else published.requests_error
+        sample = KeptSample.of(
+            model, counted.request, published.factor, math.hypot(total_error, min(error / max(requests, 1.0), 1.0))
+        )
+        measured = {name: _of_all(row, *sample.of_excess(rows[name], least)) for name, row in measured.items()}
+        spread = math.hypot(spread, sample.of_least(least.minutes))
+    return Quality(study.quality_share, float(found[0]), spread, measured, counted.trips)
+
+
+def _of_all(row: MeasuredRow, deviation: float, slack: float) -> MeasuredRow:
+    """A row of kept trips as one of all trips: wider by what a sample may hide. docs/proofs/quality.md, Lemma 6."""
+    at_least = row.at_least or not math.isfinite(slack)
+    return MeasuredRow(
+        row.excess, math.hypot(row.deviation, deviation), at_least, 0.0 if at_least else row.slack + slack
+    )
 
 
 def _nearest_optimum(study: Study, published: Published, model: Demand, gap: float) -> RoutingPolicy:
     """The public policy at whose link flows the least time is bounded: the nearer to the optimum, the tighter."""
     network = study.network
-    if published.demand is not None and not (getattr(study.mechanism, "fairness", 0.0) or network.has_fixed_costs):
+    other_aim = getattr(study.mechanism, "fairness", 0.0) or published.day_variation or network.has_fixed_costs
+    if published.demand is not None and not other_aim:
         return published.policy
     return solve_optimum(network.with_fixed_costs(0.0), model, gap=gap).policy
 
@@ -107,22 +131,31 @@ def policies_to_compare(
 
     known : whether `model` is a released demand; otherwise only its total is used
     gap : to which the others are solved
+
+    They are solved side by side; equilibrium and gravity start from the released policy, which is near.
     """
-    pairs = released.pairs
+    pairs, stopped = released.pairs, threading.Event()
+    options: dict[str, Any] = {"gap": gap, "progress": lambda _phase, _share: not stopped.is_set()}
+    near = {**options, "start": released}
     made: dict[str, Callable[[], RoutingPolicy]] = {
-        "equilibrium": lambda: solve_equilibrium(network, model, gap=gap).policy,
-        "gravity": lambda: gravity_policy(network, model, gap=gap),
-        "equal_demand": lambda: uniform_policy(network, pairs, model.total_per_min, gap=gap),
+        "equilibrium": lambda: solve_equilibrium(network, model, **near).policy,
+        "gravity": lambda: gravity_policy(network, model, **near),
+        "equal_demand": lambda: uniform_policy(network, pairs, model.total_per_min, **options),
         "free_flow": lambda: free_flow_policy(network, pairs),
     }
     if not known:
         made = {name: made[name] for name in ("equal_demand", "free_flow")}
     rows = {RELEASED: released}
-    for name, make in made.items():
+    with ThreadPoolExecutor(min(available_threads(), _AT_ONCE)) as crew:
+        started = {name: crew.submit(make) for name, make in made.items()}
         try:
-            rows[name] = make()
-        except PrivrouteError:
-            continue
+            for name, policy in started.items():
+                with contextlib.suppress(PrivrouteError):
+                    rows[name] = policy.result()
+        except BaseException:
+            stopped.set()
+            crew.shutdown(wait=False, cancel_futures=True)
+            raise
     return rows
 
 

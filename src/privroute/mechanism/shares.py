@@ -127,8 +127,8 @@ def with_days(study: Study, noisy: NDArray[np.int64], deviation: float) -> Study
     return replace(study, mechanism=replace(options, day_variation=found))
 
 
-def with_total(study: Study, noisy: NDArray[np.int64], scale: float) -> Study:
-    """The study with the measured total in the place of a public one.
+def with_total(study: Study, noisy: NDArray[np.int64], scale: float) -> tuple[Study, float]:
+    """The study with the measured total in the place of a public one, and the relative deviation of that total.
 
     A total is positive, and its noise is known: where that is not small beside it, its mean given the noisy one is
     taken, so that there is a measured total whatever was drawn.
@@ -141,4 +141,5 @@ def with_total(study: Study, noisy: NDArray[np.int64], scale: float) -> Study:
     requests = positive_mean(float(noisy[0]), scale**2)
     per_h = requests * frame.expansion * _MIN_PER_H / (frame.days * frame.period_min)
     known = replace(frame.contribution, max_for_total=None)
-    return replace(study, frame=replace(frame, contribution=known, total_per_h=per_h))
+    error = min(scale / max(requests, 1.0), 1.0)
+    return replace(study, frame=replace(frame, contribution=known, total_per_h=per_h)), error

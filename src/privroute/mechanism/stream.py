@@ -123,6 +123,10 @@ class Stream:
         if frame.days != 1 or frame.calendar.dates is None:
             found = f"{frame.days:,} days" + ("" if frame.calendar.dates else " without dates")
             raise HistoryError(f"add_day takes one day with its date, and this history has {found}")
+        if history.elsewhere:
+            raise HistoryError(
+                "the days of a stream are counted by privroute; learn from counts of another system at once"
+            )
         self._check_days(frame, roads)
         (date,) = frame.calendar.dates
         with self._files.locked():
@@ -200,7 +204,7 @@ class Stream:
         bound = known.get("account")
         if bound is not None and bound != self._account():
             name = show(bound.get("dataset") if isinstance(bound, dict) else bound)
-            given = "no ledger" if self.ledger is None else f"{self.ledger.path}, {show(self.ledger.dataset)}"
+            given = "no ledger" if self.ledger is None else f"{self.ledger.store}, {show(self.ledger.dataset)}"
             raise StreamError(
                 f"{folder}: the days of this stream are charged to the data set {name} of the ledger it was "
                 f"started with, but {given} was passed; nothing was charged or released. Pass that ledger, or start "

@@ -2,7 +2,8 @@
 
 A way becomes links between its junctions: nodes that several ways share, ends of ways, and nodes of turn restrictions.
 The nodes between them are how the link runs. Ways count if their class is in the table of road classes (service roads
-only on request) and no access tag keeps motor vehicles out. docs/road-classes.md says where numbers come from.
+only on request) and no access tag keeps motor vehicles out; at a barrier a way ends on both sides. docs/road-classes.md
+says where numbers come from.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from privroute.errors import FormatError, MissingExtraError, NetworkError
+from privroute.network.checks import as_number
+from privroute.network.osm_access import directions, is_barrier, is_closed, is_ferry, is_unfinished
 from privroute.network.read_notes import ReadNotes
 from privroute.network.road_classes import OTHER, merge_road_classes
 from privroute.network.street_network import Segment, StreetOptions, street_network
@@ -28,18 +31,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from privroute.network.labels import Label
     from privroute.network.network import Network
 
 __all__ = ["OSM_ENDINGS", "read_osm"]
 
 OSM_ENDINGS = (".osm", ".osm.xml", ".osm.gz", ".osm.bz2", ".xml", ".pbf")
-_ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")  # the first one that a way has decides
-_CLOSED = {"no", "private", "agricultural", "forestry", "emergency", "military", "permit", "delivery", "customers"}
-_FORWARD = {"yes", "true", "1", "reversible", "alternating"}
-_BACKWARD = {"-1", "reverse"}
-_ROUND = {"roundabout", "circular"}
 _SERVICE = "service"
-_SPLIT = {"lanes": ("lanes:forward", "lanes:backward"), "maxspeed": ("maxspeed:forward", "maxspeed:backward")}
+_KEPT = ("highway", "name", "ref", "maxspeed", "lanes")
+_SIDES = (":forward", ":backward")
 _CARS = {"motorcar", "motor_vehicle", "motorised", "vehicle"}
 _TIMES = {"day_on", "day_off", "hour_on", "hour_off"}  # of restrictions that hold at some times only
 
@@ -65,9 +65,9 @@ def read_osm(
     place, counted, chosen = as_path(path), notes or ReadNotes(), options or StreetOptions()
     _check_regular(place)
     ways, restrictions = _ways(place, set(merge_road_classes(chosen.road_classes)) - {OTHER}, counted, service=service)
-    location = _locations(place, {ref for way in ways for ref in way.refs})
+    location, barriers = _nodes(place, {ref for way in ways for ref in way.refs})
     try:
-        segments = _segments(ways, location, {each.via for each in restrictions}, counted)
+        segments = _segments(ways, location, {each.via for each in restrictions}, barriers, counted)
         return street_network(segments, chosen, counted, restrictions)
     except NetworkError as problem:
         raise FormatError(place, f"{problem}") from None
@@ -102,10 +102,12 @@ def _ways(place: Path, classes: set[str], notes: ReadNotes, *, service: bool) ->
             tags = {tag.k: tag.v for tag in found.tags}
             if found.is_way():
                 kind = tags.get("highway")
+                if kind not in classes and is_ferry(tags) and not is_closed(tags):
+                    notes.add("ferries")
                 if kind not in classes or (kind == _SERVICE and not service) or tags.get("area") == "yes":
                     continue
-                if _is_closed(tags):
-                    notes.add("no_access")
+                if is_closed(tags) or is_unfinished(tags):
+                    notes.add("no_access" if is_closed(tags) else "unfinished")
                     continue
                 ways.append(_Way(found.id, [node.ref for node in found.nodes], tags))
             elif tags.get("type", "").startswith("restriction"):
@@ -122,13 +124,6 @@ def _ways(place: Path, classes: set[str], notes: ReadNotes, *, service: bool) ->
 def _damaged(place: Path, problem: Exception) -> FormatError:
     text = "".join(sign if sign.isprintable() else " " for sign in f"{problem}")[:120]
     return FormatError(place, f"cannot be read as OpenStreetMap data ({text}); it is damaged or of another format")
-
-
-def _is_closed(tags: Mapping[str, str]) -> bool:
-    for name in _ACCESS:
-        if name in tags:
-            return tags[name] in _CLOSED
-    return False
 
 
 def _restriction(tags: Mapping[str, str], members: Sequence[tuple[str, str, int]]) -> Restriction | None:
@@ -149,64 +144,93 @@ def _restriction(tags: Mapping[str, str], members: Sequence[tuple[str, str, int]
 _MEMBERS = (("from", "w"), ("via", "n"), ("to", "w"))
 
 
-def _locations(place: Path, wanted: set[int]) -> dict[int, tuple[float, float]]:
-    """Longitude and latitude of the nodes that the ways name."""
+def _nodes(place: Path, wanted: set[int]) -> tuple[dict[int, tuple[float, float]], set[int]]:
+    """Longitude and latitude of the nodes that the ways name, and those of them that stop cars."""
     osmium = _osmium()
-    found = {}
+    found, barriers = {}, set()
     try:
         nodes = osmium.FileProcessor(str(place.absolute()), osmium.osm.NODE)
         for node in nodes.with_filter(osmium.filter.IdFilter(wanted)):
             if node.location.valid():
                 found[node.id] = (node.location.lon, node.location.lat)
+                if node.tags and is_barrier({tag.k: tag.v for tag in node.tags}):
+                    barriers.add(node.id)
     except (RuntimeError, ValueError, OSError, OverflowError, TypeError, osmium.InvalidLocationError) as problem:
         raise _damaged(place, problem) from None
-    return found
+    return found, barriers
 
 
 def _segments(
-    ways: list[_Way], location: Mapping[int, tuple[float, float]], via: set[Any], notes: ReadNotes
+    ways: list[_Way], location: Mapping[int, tuple[float, float]], via: set[Any], barriers: set[int], notes: ReadNotes
 ) -> list[Segment]:
     """Directed pieces between junctions."""
     used = Counter(ref for way in ways for ref in way.refs)
-    segments = []
+    segments, sides, stopped = [], Counter[int](), set()
+
+    def end(ref: int) -> Label:
+        """The node of the end of a piece: at a barrier each piece has its own."""
+        if ref not in barriers:
+            return ref
+        sides[ref] += 1
+        return f"{ref}/{sides[ref]}"
+
     for way in ways:
         refs = [ref for at, ref in enumerate(way.refs) if at == 0 or ref != way.refs[at - 1]]
         if len(refs) < 2 or any(ref not in location for ref in refs):  # noqa: PLR2004 - a line
             notes.add("without_nodes")
             continue
-        cuts = [at for at, ref in enumerate(refs) if at in (0, len(refs) - 1) or used[ref] > 1 or ref in via]
-        forward, backward = _directions(way.tags)
-        along, against = _tags(way.tags, 0, both=forward and backward), _tags(way.tags, 1, both=forward and backward)
-        for begin, end in pairwise(cuts):
-            points = np.array([location[ref] for ref in refs[begin : end + 1]])
-            if forward:
-                segments.append(Segment(refs[begin], refs[end], along, points, way.id))
-            if backward:
-                segments.append(Segment(refs[end], refs[begin], against, _reverse(points), way.id))
+        stopped |= barriers.intersection(refs)
+        cuts = [
+            at
+            for at, ref in enumerate(refs)
+            if at in (0, len(refs) - 1) or used[ref] > 1 or ref in via or ref in barriers
+        ]
+        along, against = directions(way.tags)
+        both = along and against
+        tags = [_tags(way.tags, side, both=both) for side in (0, 1)]
+        for first, last in pairwise(_without_rings(refs, cuts)):
+            points = np.array([location[ref] for ref in refs[first : last + 1]])
+            tail, head = end(refs[first]), end(refs[last])
+            if along:
+                segments.append(Segment(tail, head, tags[0], points, way.id))
+            if against:
+                segments.append(Segment(head, tail, tags[1], _reverse(points), way.id))
+    notes.add("barriers", len(stopped))
     return segments
+
+
+def _without_rings(refs: list[int], cuts: list[int]) -> list[int]:
+    """The cuts, with one more in the middle of each ring from a node to itself: a link joins two nodes."""
+    middle = [(first + last) // 2 for first, last in pairwise(cuts) if refs[first] == refs[last] and last - first > 1]
+    return sorted([*cuts, *middle])
 
 
 def _reverse(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ascontiguousarray(points[::-1])
 
 
-def _directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
-    """Whether vehicles may go along the way, and against it."""
-    given = tags.get("oneway:motor_vehicle", tags.get("oneway", ""))
-    if given in _BACKWARD:
-        return False, True
-    implied = tags.get("junction") in _ROUND or tags.get("highway") == "motorway"
-    one_way = given in _FORWARD or (implied and given != "no")
-    return True, not one_way
-
-
-def _tags(tags: Mapping[str, str], direction: int, *, both: bool) -> dict[str, str]:
-    """Tags of one direction: where a way has lanes or speeds by direction, those."""
-    found = {name: tags[name] for name in ("highway", "name", "ref", "maxspeed", "lanes") if name in tags}
+def _tags(tags: Mapping[str, str], side: int, *, both: bool) -> dict[str, Any]:
+    """Tags of one direction: where a way has lanes or speeds by direction, those; side : 0 along the way, 1 against."""
+    found: dict[str, Any] = {
+        name: tags[name] for name in ("highway", "name", "ref", "maxspeed", "lanes") if name in tags
+    }
     found["oneway"] = "no" if both else "yes"
-    for name, by_direction in _SPLIT.items():
-        if by_direction[direction] in tags:
-            found[name] = tags[by_direction[direction]]
-            if name == "lanes":
-                found["oneway"] = "yes"  # the number is of this direction alone
+    if f"maxspeed{_SIDES[side]}" in tags:
+        found["maxspeed"] = tags[f"maxspeed{_SIDES[side]}"]
+    mine = f"lanes{_SIDES[side]}"
+    if mine in tags:
+        found |= {"lanes": tags[mine], "oneway": "yes"}  # the number is of this direction alone
+    elif both:
+        found |= _left_lanes(tags, f"lanes{_SIDES[1 - side]}")
     return found
+
+
+def _left_lanes(tags: Mapping[str, str], other: str) -> dict[str, Any]:
+    """Lanes of a direction that only the total and what is not its own tell: those of the other one, the shared one."""
+    total, theirs, shared = (as_number(tags.get(name, "0")) for name in ("lanes", other, "lanes:both_ways"))
+    if not total or theirs is None or shared is None:
+        return {}
+    left = total - shared - theirs
+    if other in tags and left > 0:
+        return {"lanes": left, "oneway": "yes"}
+    return {"lanes": total - shared} if other not in tags and 0 < shared < total else {}

@@ -34,6 +34,8 @@ _WALKING_KPH = 6.0
 _RULE = re.compile(
     r"none|signals|variable|national|implicit|unposted|[a-z]{2}(-[a-z0-9]+)*:.+", re.ASCII | re.IGNORECASE
 )
+# rules that name their number, in km/h: "DE:zone:30", "FR:zone30", "RU:60"; those of Britain and the USA are in mph
+_ZONE = re.compile(r"(?!GB|UK|US)[a-z]{2}(?:-[a-z0-9]+)*:(?:zone:?)?([1-9]\d{0,2})()", re.ASCII | re.IGNORECASE)
 _ONE_WAY = {"-1", "reversible", "alternating"}  # further values of oneway: against the way's direction, or by turns
 _FASTEST_KPH = 1000.0
 _MOST_LANES = 100.0
@@ -132,15 +134,15 @@ def _one_way(edge: Attributes, item: object) -> bool:
 def _read_speed(item: object) -> float | None:
     if not isinstance(item, str):
         return as_number(item)
-    if item.lower() == "walk":
+    if item.lower() == "walk" or item.lower().endswith(":walk"):
         return _WALKING_KPH
-    found = _SPEED.fullmatch(item)
+    found = _SPEED.fullmatch(item) or _ZONE.fullmatch(item)
     return float(found[1]) * _KPH.get((found[2] or "").lower(), 1.0) if found else None
 
 
 def _is_rule(item: object) -> bool:
     if isinstance(item, str):
-        return _RULE.fullmatch(item) is not None
+        return _RULE.fullmatch(item) is not None and _read_speed(item) is None
     number = as_number(item)
     return item is None or (number is not None and math.isnan(number))  # tables fill gaps with NaN
 

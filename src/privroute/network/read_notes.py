@@ -25,6 +25,15 @@ _WORDS = {  # one, several
         "way left out because motor vehicles may not use it",
         "ways left out because motor vehicles may not use them",
     ),
+    "unfinished": (
+        "way left out because it is still to be built",
+        "ways left out because they are still to be built",
+    ),
+    "ferries": ("ferry left out", "ferries left out"),
+    "barriers": (
+        "barrier that cars do not pass; streets end there",
+        "barriers that cars do not pass; streets end there",
+    ),
     "without_nodes": (
         "way left out because nodes of it are not in the file",
         "ways left out because nodes of them are not in the file",

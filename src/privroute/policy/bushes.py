@@ -11,6 +11,8 @@ The links stand in topological order, those with one head together, so the list 
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -209,12 +211,16 @@ class Bushes:
         """Counts and memory."""
         routes, links = self._core.totals(available_threads())
         most = self._counts().max(initial=0)
+        mean_links = links / max(routes, 1)
+        if not math.isfinite(links):  # the routes, or their links, are more than any floating-point number
+            routes = min(routes, sys.float_info.max)
+            mean_links = float(self.expected(np.ones(self.network.links)).mean())
         return PolicySummary(
             pairs=len(self.pairs),
             paths=int(routes),
             most_paths=int(most),
             mean_paths=routes / max(len(self.pairs), 1),
-            mean_links=links / max(routes, 1),
+            mean_links=mean_links,
             memory_bytes=sum(array.nbytes for array in self.arrays().values()),
         )
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from privroute.network.labels import Label
 
-__all__ = ["PolicySummary", "Route", "RouteList", "RoutesOfPairs", "SampledLinks", "SampledRoutes"]
+__all__ = ["PolicySummary", "Route", "RouteList", "RoutesOfPairs", "SampledLinks", "SampledRoutes", "count_text"]
+
+_COUNTED = 10**18  # more routes are not written with all their digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,9 @@ class RoutesOfPairs(NamedTuple):
 class PolicySummary:
     """The size of a policy.
 
-    paths : routes of all pairs together
-    most_paths : of one pair
+    paths : routes of all pairs together; rounded above 2⁵³, and no more than the largest floating-point number
+    most_paths : of one pair, no more than 2⁶³ - 1
+    mean_links : of a route; by their probabilities where there are too many to count
     """
 
     pairs: int
@@ -100,7 +103,13 @@ class PolicySummary:
     memory_bytes: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.pairs:,} pairs, {self.paths:,} paths ({self.mean_paths:.2f} a pair, at most {self.most_paths:,}), "
-            f"{self.mean_links:.1f} links a path, {self.memory_bytes / 1e6:.1f} MB"
-        )
+        size = f"{self.mean_links:.1f} links a path, {self.memory_bytes / 1e6:.1f} MB"
+        if self.paths > _COUNTED:
+            return f"{self.pairs:,} pairs, {count_text(self.paths)} paths, {size}"
+        each = f"{self.mean_paths:.2f} a pair, at most {self.most_paths:,}"
+        return f"{self.pairs:,} pairs, {self.paths:,} paths ({each}), {size}"
+
+
+def count_text(count: int) -> str:
+    """A number of routes for people: large ones are not known to the last digit."""
+    return f"more than {_COUNTED:.0e}" if count > _COUNTED else f"{count:,}"

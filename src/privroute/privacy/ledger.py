@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Self
 
 from privroute.errors import BudgetError, GuaranteeError, LedgerError, arg
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon
-from privroute.privacy.ledger_file import chained, is_there, make_file, transaction
+from privroute.privacy.ledger_file import FileStore, chained
+from privroute.privacy.ledger_server import ServerStore, is_address
+from privroute.privacy.ledger_store import Store
 from privroute.privacy.scope import DAY_S, Profile, Scope, moment
 from privroute.study.calendar import SECOND_US
 from privroute.study.guarantee import Guarantee, short
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Sequence
 
+    from privroute.privacy.ledger_store import Records
     from privroute.release.certificate import Certificate
     from privroute.study.calendar import Calendar
     from privroute.study.contribution import Contribution
@@ -32,12 +34,16 @@ __all__ = [
     "Account",
     "Charge",
     "Ledger",
+    "Place",
     "charge_release",
     "check_charge",
     "note_written",
     "scope_of",
     "scope_of_calendar",
+    "store_at",
 ]
+
+Place = str | os.PathLike[str] | Store
 
 _LONGEST_NAME = 200
 _NOTE = re.compile(r"sha256:([0-9a-f]{64}) (.*)", re.DOTALL)
@@ -107,22 +113,23 @@ class Account:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Ledger:
-    """The account of a data set in a ledger file. Several processes may charge it at the same time.
+    """The account of a data set in a ledger. Several processes may charge it at the same time.
 
     It protects against accidents (lost, damaged or incomplete entries, several writers, a killed process), not against
-    deliberate changes by somebody with write access to the file.
+    deliberate changes by somebody with write access to it.
 
-    path : the file, created by `Ledger.create` or `privroute budget init`
-    dataset : name of the data set; optional if the file has only one
+    path : the file, or the address of a PostgreSQL server, postgresql://user@host/database#schema; created by
+        `Ledger.create` or `privroute budget init`
+    dataset : name of the data set; optional if the ledger has only one
     """
 
-    path: Path
+    store: Store
     dataset: str
 
-    def __init__(self, path: str | os.PathLike[str], dataset: str | None = None) -> None:
-        place = _path(path)
-        with transaction(place, "read") as file:
-            names = [name for (name,) in file.execute("SELECT name FROM dataset ORDER BY rowid")]
+    def __init__(self, path: Place, dataset: str | None = None) -> None:
+        place = store_at(path)
+        with place.transaction("read") as records:
+            names = records.names()
         if dataset is None:
             if len(names) != 1:
                 listed = ", ".join(names[:5]) or "none yet; add one with privroute budget init"
@@ -134,41 +141,48 @@ class Ledger:
             raise LedgerError(
                 f"{place}: there is no data set {name!r} (there: {listed}); add it with privroute budget init"
             )
-        object.__setattr__(self, "path", place)
+        object.__setattr__(self, "store", place)
         object.__setattr__(self, "dataset", name)
 
+    @property
+    def path(self) -> Path:
+        """The file of a ledger that is kept in one."""
+        if not isinstance(self.store, FileStore):
+            raise LedgerError(f"{self.store}: this ledger is on a server and has no file")
+        return self.store.path
+
     @classmethod
-    def create(cls, path: str | os.PathLike[str], dataset: str, approval: Approval) -> Self:
-        """Enter a data set with its approved total, in a new file or in one that is there.
+    def create(cls, path: Place, dataset: str, approval: Approval) -> Self:
+        """Enter a data set with its approved total, in a new ledger or in one that is there.
 
         What was approved stays as it is: no function enters it again, raises it or removes it.
         """
-        place, name = _path(path), _name(dataset)
+        place, name = store_at(path), _name(dataset)
         if not isinstance(approval, Approval):
             raise GuaranteeError(f"approval is a {type(approval).__name__}; pass privroute.Approval")
-        if not is_there(place):
-            make_file(place)
-        with transaction(place, "write") as file:
-            if file.execute("SELECT 1 FROM dataset WHERE name = ?", (name,)).fetchone():
+        if not place.is_there():
+            place.make()
+        with place.transaction("write") as records:
+            if records.dataset(name) is not None:
                 raise LedgerError(
                     f"{place}: the data set {name!r} already exists, and its approved budget cannot be changed"
                 )
             row = (name, *astuple(approval), _now("microseconds"))  # so that no two accounts have one digest
-            file.execute("INSERT INTO dataset VALUES (?,?,?,?,?,?,?,?,?)", (*row, chained("", row)))
+            records.add_dataset((*row, chained("", row)))
         return cls(place, name)
 
     @classmethod
-    def all_in(cls, path: str | os.PathLike[str]) -> list[Self]:
-        """Every data set of a ledger file."""
-        place = _path(path)
-        with transaction(place, "read") as file:
-            names = [name for (name,) in file.execute("SELECT name FROM dataset ORDER BY rowid")]
+    def all_in(cls, path: Place) -> list[Self]:
+        """Every data set of a ledger."""
+        place = store_at(path)
+        with place.transaction("read") as records:
+            names = records.names()
         return [cls(place, name) for name in names]
 
     def account(self) -> Account:
         """Read the data set's approved total and all its charges."""
-        with transaction(self.path, "read") as file:
-            return self._account(file)
+        with self.store.transaction("read") as records:
+            return self._account(records)
 
     def charge(
         self,
@@ -185,10 +199,10 @@ class Ledger:
         time_zone : whose wall clock the scope means
         contribution : how much of one user the release counts at most, where the unit is a user
         """
-        with transaction(self.path, "write") as file:
-            before = self._account(file)
+        with self.store.transaction("write") as records:
+            before = self._account(records)
             self._check(before, scope, guarantee, rho, time_zone, contribution)
-            granted = self._enter(file, scope, guarantee, rho, mechanism)
+            granted = self._enter(records, scope, guarantee, rho, mechanism)
         return granted, replace(before, charges=(*before.charges, granted))
 
     def enter_known(self, charges: Sequence[tuple[Scope, Guarantee, float, str, str]]) -> None:
@@ -196,11 +210,11 @@ class Ledger:
 
         charges : scope, guarantee, rho, mechanism and the folder of the release ("" where none is known)
         """
-        with transaction(self.path, "write") as file:
+        with self.store.transaction("write") as records:
             for scope, guarantee, rho, mechanism, folder in charges:
-                entry = self._enter(file, scope, guarantee, rho, mechanism).entry
+                entry = self._enter(records, scope, guarantee, rho, mechanism).entry
                 if folder:
-                    file.execute("INSERT INTO written VALUES (?,?,?)", (entry, _now(), folder[:_LONGEST_FOLDER]))
+                    records.add_note((entry, _now(), folder[:_LONGEST_FOLDER]))
 
     def set_time_zone(self, time_zone: str) -> None:
         """Name the time zone of a data set that was entered without one; one that is named stays.
@@ -208,24 +222,21 @@ class Ledger:
         What was charged until now was by the clock of the files, whatever that was. It is charged for the times around
         it too, by more than any two clocks differ, so nothing is loosened. docs/proofs/ledger.md, Theorem 8.
         """
-        with transaction(self.path, "write") as file:
-            account = self._account(file)
+        with self.store.transaction("write") as records:
+            account = self._account(records)
             if account.approval.time_zone is not None:
                 raise LedgerError(
-                    f"{self.path}: the time zone of {self.dataset!r} is {account.approval.time_zone}, and stays"
+                    f"{self.store}: the time zone of {self.dataset!r} is {account.approval.time_zone}, and stays"
                 )
             approval = replace(account.approval, time_zone=time_zone)  # refuses what is no time zone
             for charge in account.charges:
                 around = Profile([charge.scope.widened(_CLOCKS_APART_S), charge.scope], [1, -1])
                 for scope, _ in around.at_level(1):
                     terms = Guarantee(charge.epsilon, charge.delta)
-                    self._enter(file, scope, terms, charge.rho, _AROUND_CLOCKS)
-            found = file.execute("SELECT at FROM dataset WHERE name = ?", (self.dataset,)).fetchone()
-            row = (self.dataset, *astuple(approval), found[0])
-            file.execute(
-                "UPDATE dataset SET time_zone = ?, digest = ? WHERE name = ?",
-                (time_zone, chained("", row), self.dataset),
-            )
+                    self._enter(records, scope, terms, charge.rho, _AROUND_CLOCKS)
+            at = (records.dataset(self.dataset) or ())[-2]
+            row = (self.dataset, *astuple(approval), at)
+            records.name_time_zone(self.dataset, time_zone, chained("", row))
 
     def check(
         self,
@@ -251,20 +262,13 @@ class Ledger:
         self._check_terms(account.approval, guarantee.unit, scope, time_zone, contribution)
         spending = account.spending
         if not spending.allows(scope, rho):
-            raise BudgetError(f"{self.path}: {_overspent(self.dataset, spending, scope, guarantee, rho)}")
+            raise BudgetError(f"{self.store}: {_overspent(self.dataset, spending, scope, guarantee, rho)}")
 
-    def _enter(
-        self, file: sqlite3.Connection, scope: Scope, guarantee: Guarantee, rho: float, mechanism: str
-    ) -> Charge:
-        last = file.execute("SELECT digest FROM charge ORDER BY entry DESC LIMIT 1").fetchone()
+    def _enter(self, records: Records, scope: Scope, guarantee: Guarantee, rho: float, mechanism: str) -> Charge:
         terms = (_now(), mechanism, guarantee.epsilon, guarantee.delta, float(rho))
         row = (self.dataset, *terms, scope.text())
-        digest = chained(last[0] if last else "", row)
-        entry = file.execute(
-            "INSERT INTO charge (dataset, at, mechanism, epsilon, delta, rho, scope, digest) VALUES (?,?,?,?,?,?,?,?)",
-            (*row, digest),
-        ).lastrowid
-        return Charge(int(entry or 0), *terms, scope, digest)
+        digest = chained(records.last_digest(), row)
+        return Charge(records.add_charge((*row, digest)), *terms, scope, digest)
 
     def _check_terms(
         self,
@@ -275,7 +279,7 @@ class Ledger:
         contribution: Contribution | None,
     ) -> None:
         """Refuse what the rule of this data set is not proved for."""
-        start = f"{self.path}: the budget of {self.dataset!r} is "
+        start = f"{self.store}: the budget of {self.dataset!r} is "
         if unit != approval.unit:
             raise LedgerError(f"{start}for one {approval.unit}, this release for one {unit}; units do not mix")
         if time_zone != approval.time_zone:
@@ -303,41 +307,39 @@ class Ledger:
 
     def note_written(self, entry: int, folder: str | os.PathLike[str]) -> None:
         """Note where the release of a charge was written."""
-        with transaction(self.path, "write") as file:
-            known = file.execute("SELECT 1 FROM charge WHERE entry = ? AND dataset = ?", (entry, self.dataset))
-            if not known.fetchone():
-                raise LedgerError(f"{self.path}: the data set {self.dataset!r} has no entry {entry}")
+        with self.store.transaction("write") as records:
+            if not records.has_charge(entry, self.dataset):
+                raise LedgerError(f"{self.store}: the data set {self.dataset!r} has no entry {entry}")
             text = os.fspath(folder).encode(errors="replace").decode()[:_LONGEST_FOLDER]
-            file.execute("INSERT INTO written VALUES (?,?,?)", (entry, _now(), text))
+            records.add_note((entry, _now(), text))
 
-    def _account(self, file: sqlite3.Connection) -> Account:
+    def _account(self, records: Records) -> Account:
         """The account, if the digests of all entries are right."""
         try:
-            return self._checked_account(file)
+            return self._checked_account(records)
         except (ValueError, TypeError, LookupError, GuaranteeError):
-            raise LedgerError(f"{self.path}: the ledger is damaged: an entry cannot be read; restore it") from None
+            raise LedgerError(f"{self.store}: the ledger is damaged: an entry cannot be read; restore it") from None
 
-    def _checked_account(self, file: sqlite3.Connection) -> Account:
-        found = file.execute("SELECT * FROM dataset WHERE name = ?", (self.dataset,)).fetchone()
+    def _checked_account(self, records: Records) -> Account:
+        found = records.dataset(self.dataset)
         if found is None or chained("", found[:-1]) != found[-1]:
-            raise LedgerError(f"{self.path}: what was approved for {self.dataset!r} was changed or lost; restore it")
+            raise LedgerError(f"{self.store}: what was approved for {self.dataset!r} was changed or lost; restore it")
         folders: dict[int, tuple[str, ...]] = {}
-        for entry, folder in file.execute("SELECT entry, folder FROM written ORDER BY rowid"):
+        for entry, _, folder in records.notes():
             folders[entry] = (*folders.get(entry, ()), folder)
         charges, digest, number = [], "", 0
-        for number, row in enumerate(file.execute("SELECT * FROM charge ORDER BY entry"), start=1):
+        for number, row in enumerate(records.charges(), start=1):
             digest = chained(digest, row[1:-1])
             if row[0] != number or row[-1] != digest:
-                raise LedgerError(f"{self.path}: entry {number:,} of the ledger was changed or lost; restore it")
+                raise LedgerError(f"{self.store}: entry {number:,} of the ledger was changed or lost; restore it")
             _, dataset, at, mechanism, epsilon, delta, rho, scope, _ = row
             if dataset == self.dataset:
                 written = folders.get(number, ())
                 charges.append(
                     Charge(number, at, mechanism, epsilon, delta, rho, Scope.from_text(scope), digest, written)
                 )
-        given = file.execute("SELECT seq FROM sqlite_sequence WHERE name = 'charge'").fetchone()
-        if (given[0] if given else 0) != number:
-            raise LedgerError(f"{self.path}: entries after {number:,} of the ledger were lost; restore it")
+        if records.given() != number:
+            raise LedgerError(f"{self.store}: entries after {number:,} of the ledger were lost; restore it")
         return Account(self.dataset, Approval(*found[1:7]), tuple(charges), found[-1])
 
 
@@ -382,7 +384,7 @@ def _chargeable(ledger: Ledger, study: Study, certificate: Certificate) -> tuple
     if study.guarantee is None or certificate.rho is None or not certificate.guaranteed:
         made = f"mechanism {certificate.mechanism}, noise {certificate.noise}"
         raise LedgerError(
-            f"{ledger.path}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
+            f"{ledger.store}: a release that is NOT PRIVATE ({made}) cannot be charged to a budget, and nothing was "
             "released; omit the ledger if it will not be published"
         )
     return study.guarantee, certificate.rho
@@ -432,6 +434,15 @@ def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guaran
         + (f"epsilon {fits:g} at delta {short(guarantee.delta)} would fit" if fits else "nothing more fits")
         + (", or other days" if approval.by_scope and within else "")
     )
+
+
+def store_at(place: object) -> Store:
+    """The store of an address: of a PostgreSQL server, or a file."""
+    if isinstance(place, FileStore | ServerStore):
+        return place
+    if isinstance(place, str) and is_address(place):
+        return ServerStore.at(place)
+    return FileStore(_path(place))
 
 
 def _path(path: object) -> Path:

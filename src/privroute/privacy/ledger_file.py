@@ -23,19 +23,25 @@ import os
 import secrets
 import sqlite3
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from privroute.errors import LedgerError
+from privroute.privacy.ledger_store import Records
 from privroute.release.folder import flush
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["chained", "is_there", "make_file", "transaction"]
+    from privroute.privacy.ledger_store import Content, Kind, Row
+
+__all__ = ["FileStore", "chained", "is_there", "make_file", "transaction"]
 
 _APPLICATION = 0x50_52_42_4C  # "PRBL"
 _VERSION = 1
+_MOVED = 1000  # the format of a ledger that was moved elsewhere: earlier versions of privroute refuse it too
+_MOVED_TABLE = "CREATE TABLE moved (place TEXT NOT NULL, at TEXT NOT NULL)"
 _TABLES = {
     "dataset": (
         "CREATE TABLE dataset (name TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, unit TEXT NOT NULL, "
@@ -65,8 +71,61 @@ def is_there(path: Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where it cannot know
 
 
-def make_file(path: Path) -> None:
-    """Make an empty ledger, whole or not at all; one that is there is never replaced."""
+@dataclass(frozen=True, slots=True)
+class FileStore:
+    """A ledger in a file."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def is_there(self) -> bool:
+        """Whether there is a file."""
+        return is_there(self.path)
+
+    def make(self, content: Content | None = None) -> None:
+        """Make the file."""
+        make_file(self.path, content)
+
+    @contextmanager
+    def transaction(self, kind: Kind, *, moved: bool = False) -> Iterator[Records]:
+        """One transaction."""
+        with transaction(self.path, kind, moved=moved) as file:
+            yield _FileRecords(file)
+
+    def moved_to(self) -> str | None:
+        """Where the ledger was moved to."""
+        with transaction(self.path, "read", moved=True) as file:
+            return _moved_to(file)
+
+
+class _FileRecords(Records):
+    datasets_in_order = notes_in_order = "rowid"
+
+    def __init__(self, file: sqlite3.Connection) -> None:
+        self._file = file
+
+    def run(self, statement: str, values: Row = ()) -> list[Row]:
+        return self._file.execute(statement, values).fetchall()
+
+    def given(self) -> int:
+        found = self.run("SELECT seq FROM sqlite_sequence WHERE name = 'charge'")
+        return int(found[0][0]) if found else 0
+
+    def close(self, moved_to: str, at: str) -> None:
+        self.run(_MOVED_TABLE)
+        self.run("INSERT INTO moved VALUES (?,?)", (moved_to, at))
+        self.run(f"PRAGMA user_version = {_MOVED}")
+
+
+def _moved_to(file: sqlite3.Connection) -> str | None:
+    (version,) = file.execute("PRAGMA user_version").fetchone()
+    return str(file.execute("SELECT place FROM moved").fetchone()[0]) if version == _MOVED else None
+
+
+def make_file(path: Path, content: Content | None = None) -> None:
+    """Make a ledger, whole or not at all; one that is there is never replaced."""
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with closing(sqlite3.connect(_address(beside, "rwc"), uri=True, isolation_level=None)) as file:
@@ -76,11 +135,15 @@ def make_file(path: Path) -> None:
                 file.execute(statement)
             file.execute(f"PRAGMA application_id = {_APPLICATION}")
             file.execute(f"PRAGMA user_version = {_VERSION}")
+            if content is not None:
+                _FileRecords(file).fill(content)
             file.execute("COMMIT")
         os.link(beside, path)  # unlike a renaming, this fails where there is a file
         flush(path.parent)
     except FileExistsError:
-        pass  # another process made it first
+        if content is not None:
+            raise LedgerError(f"{path} already exists; a ledger is never replaced, choose another file") from None
+        # otherwise another process made it first
     except (sqlite3.Error, OSError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise LedgerError(f"{path}: a ledger cannot be made there ({reason}); check the folder") from None
@@ -90,7 +153,7 @@ def make_file(path: Path) -> None:
 
 
 @contextmanager
-def transaction(path: Path, kind: Literal["read", "write"]) -> Iterator[sqlite3.Connection]:
+def transaction(path: Path, kind: Kind, *, moved: bool = False) -> Iterator[sqlite3.Connection]:
     """One transaction on a ledger that was checked; it is committed at the end, or undone on any error."""
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered or a name is too long
         raise LedgerError(f"{path} is a folder; a ledger is one file")
@@ -100,7 +163,7 @@ def transaction(path: Path, kind: Literal["read", "write"]) -> Iterator[sqlite3.
         with closing(sqlite3.connect(_address(path, "rw"), uri=True, timeout=_WAIT_S, isolation_level=None)) as file:
             _configure(file)
             file.execute("BEGIN IMMEDIATE" if kind == "write" else "BEGIN")
-            _check(path, file)
+            _check(path, file, moved=moved)
             yield file
             file.execute("COMMIT")
     except sqlite3.Error as problem:
@@ -123,17 +186,19 @@ def _configure(file: sqlite3.Connection) -> None:
     file.execute("PRAGMA fullfsync = ON")
 
 
-def _check(path: Path, file: sqlite3.Connection) -> None:
+def _check(path: Path, file: sqlite3.Connection, *, moved: bool) -> None:
     """Refuse other files, other versions, and damage, before anything is believed."""
     (application,) = file.execute("PRAGMA application_id").fetchone()
     (version,) = file.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION:
         raise LedgerError(f"{path}: {_ADVICE[sqlite3.SQLITE_NOTADB]}")
-    if version != _VERSION:
+    if version not in (_VERSION, _MOVED):
         raise LedgerError(f"{path}: the ledger is of format {version}, and this privroute reads format {_VERSION}")
     tables = dict(file.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite^_%' ESCAPE '^'"))
     journal = file.execute("PRAGMA journal_mode").fetchone()[0]
-    if tables != _TABLES or journal != "delete":
+    if tables != _TABLES | ({"moved": _MOVED_TABLE} if version == _MOVED else {}) or journal != "delete":
         raise LedgerError(f"{path}: the tables of the ledger were changed; restore it")
     if file.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise LedgerError(f"{path}: {_ADVICE[sqlite3.SQLITE_CORRUPT]}")
+    if version == _MOVED and not moved:
+        raise LedgerError(f"{path}: this ledger was moved to {_moved_to(file)}; pass that one")

@@ -14,18 +14,18 @@ from privroute.release.adjacency import ADJACENCY, is_adjacency
 from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
+from privroute.study.expected_trips import check_expected
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import check_public_options, measures_days, noise_is_on_flows
 from privroute.study.period_shares import period_shares
 from privroute.study.schema import DAYS_SHARE, LARGEST_SHARE
-from privroute.study.study import check_expected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = ["ADJACENCY", "BUDGET", "Certificate", "DataKind", "NoiseKind", "check_budget", "epsilon_of_rho"]
 
-DataKind = Literal["trips", "simulated"]
+DataKind = Literal["trips", "simulated", "counts"]
 NoiseKind = Literal["opendp", "seeded", "none"]
 
 # dataset and entry: where the charge stands in the operator's ledger, and its digest there; then what was approved for
@@ -33,7 +33,7 @@ NoiseKind = Literal["opendp", "seeded", "none"]
 BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "spent_epsilon")
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
 _TOLERANCE = 1e-6
-_KINDS = {"data": ("trips", "simulated"), "noise": ("opendp", "seeded", "none")}
+_KINDS = {"data": ("trips", "simulated", "counts"), "noise": ("opendp", "seeded", "none")}
 _FROM_STUDY = ("epsilon", "delta", "unit", "mechanism", "options")  # said beside the study, for readers
 _STUDY = {
     "network": dict,
@@ -67,7 +67,8 @@ class Certificate:
     adjacency : when two data sets are neighbours, in words
     sensitivity, noise_scale : ℓ2 sensitivity of what the mechanism perturbed, and the Gaussian's scale; of rho they
         take what `measured_share` leaves. Where periods divide rho, the noise of each is larger (`period_shares`)
-    data : "trips" or "simulated"; noise : "opendp", "seeded" (experiments) or "none"; only opendp protects
+    data : "trips", "simulated", or "counts" that another system made
+    noise : "opendp", "seeded" (experiments) or "none"; only opendp protects
     budget : the ledger entry (see BUDGET), or "not tracked"
     versions : of the packages that made it
     broken_assumptions : what the proof of the guarantee assumes and nothing ensures, in words; a release with any is

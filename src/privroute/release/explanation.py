@@ -295,6 +295,8 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     data = {
         "trips": "Computed from trip records",
         "simulated": "Computed from simulated trips, which contain no real person",
+        "counts": "Computed from counts of trips that another system made. That each trip is in at most one of them, "
+        "once, and that no user has more trips than stated, is asserted by the publisher and was not checked",
     }[certificate.data]
     fleet = f"; one trip represents {certificate.expansion:g} vehicles" if certificate.expansion != 1 else ""
     sentences = [f"{data}: {certificate.calendar}{fleet}."]

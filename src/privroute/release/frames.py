@@ -11,6 +11,7 @@ from privroute.network.checks import one_of
 from privroute.network.data_frames import data_frame, geo_frame, lines_of, needs_coordinates
 from privroute.network.features import feature_collection, link_columns, link_lines
 from privroute.network.html import figure_html, map_svg, table_html
+from privroute.policy.routes import count_text
 
 if TYPE_CHECKING:
     from privroute.release.quality import Quality
@@ -65,7 +66,7 @@ class ReleaseFrames:
             ("mechanism", certificate.mechanism),
             ("hours", f"{certificate.calendar}"),
             ("pairs", f"{len(release.policy.pairs):,}"),
-            ("routes", f"{release.policy.summary().paths:,}"),
+            ("routes", count_text(release.policy.summary().paths)),
         ]
         if release.demand is not None:
             rows.append(("vehicles per hour", f"{release.demand.total_per_min * 60:,.0f}"))

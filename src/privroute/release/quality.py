@@ -7,8 +7,9 @@ Everything else here follows from these numbers:
     above the optimum    F_j − V lies between max_i (E_j − E_i), as no policy is below V, and E_j, as L is not above V
     verdict              from E_released − E_j, in which L cancels
 
-Where users are bounded, what is counted are the kept trips. Scaled to a known total they stand for the traffic. Without
-a total they are lighter than it by an unknown factor: then no upper limit follows, and no release is called better.
+Where users are bounded, what is counted are the kept trips. Scaled to a known total they stand for the traffic, as a
+random sample does: deviations and slack include its error. Without a total they are lighter than it by an unknown
+factor: then no upper limit follows, and no release is called better.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ _PERCENT = 100.0
 class MeasuredRow:
     """One policy on the true traffic.
 
-    excess : noisy F_j − L, vehicle-minutes per minute; deviation : of its noise
+    excess : noisy F_j − L, vehicle-minutes per minute; deviation : of its noise, and of the sample of scaled trips
     at_least : the traffic may exceed the range in which the travel time was measured; it is then at least this
-    slack : by how much at most it is more than this, where part of the traffic exceeds the range; 0 where none does
+    slack : by how much at most it is more than this, where part of the traffic exceeds the range or is a sample
     """
 
     excess: float

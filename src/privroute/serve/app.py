@@ -19,6 +19,7 @@ from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.caching import JSON, Plain
 from privroute.serve.driving import drive_question
 from privroute.serve.guard import Guard
+from privroute.serve.places import NoStreetError
 from privroute.serve.service import FRESH, GEOJSON, NOW, Service
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def create_app(
     app.exception_handler(HTTPException)(_on_http_error)
     app.exception_handler(RequestValidationError)(_on_invalid)
     app.exception_handler(PolicyError)(_on_unknown)
+    app.exception_handler(NoStreetError)(_on_no_street)
     app.exception_handler(InputError)(_on_input)
     app.exception_handler(Exception)(_on_anything)
     _add_api(app, service)
@@ -217,15 +219,16 @@ def _add_osrm(app: FastAPI, service: Service) -> None:
         "/route/v1/driving/{coordinates}",  # noqa: FAST003 - read by hand, as it is described
         response_model=schemas.DriveAnswer,
         tags=["routes"],
-        openapi_extra={"parameters": [schemas.COORDINATES, *schemas.DRIVING]},
+        openapi_extra={"parameters": [schemas.COORDINATES, *schemas.DRIVING_AS_OSRM]},
     )
     def as_osrm(request: Request) -> Response:
         """The same in the form of OSRM: two places as longitude,latitude;longitude,latitude."""
-        places = request.path_params["coordinates"].split(";")
+        places = request.path_params["coordinates"].removesuffix(".json").split(";")
         if len(places) != len(("origin", "destination")):
             raise InputError("the coordinates are not two places like 13.38,52.51;13.42,52.53")
         query = request.query_params
-        return _fresh(service.at(query.get("departure")).drive(drive_question(places[0], places[1], query)))
+        question = drive_question(places[0], places[1], query, usual_geometries="polyline")
+        return _fresh(service.at(query.get("departure")).drive(question))
 
 
 def _add_page(app: FastAPI, service: Service) -> None:
@@ -338,6 +341,10 @@ async def _on_invalid(_: Request, problem: Exception) -> Response:
 
 async def _on_unknown(_: Request, problem: Exception) -> Response:
     return _problem(404, "NoRoute", str(problem))
+
+
+async def _on_no_street(_: Request, problem: Exception) -> Response:
+    return _problem(404, "NoSegment", str(problem))
 
 
 async def _on_input(_: Request, problem: Exception) -> Response:

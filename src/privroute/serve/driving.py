@@ -17,10 +17,11 @@ import numpy as np
 
 from privroute.errors import InputError, PolicyError
 from privroute.serve.answers import exact_label
-from privroute.serve.navigation import Navigator
+from privroute.serve.lines import GEOMETRIES
+from privroute.serve.navigation import Drive, Navigator
 from privroute.serve.places import Places
 from privroute.serve.schemas import LARGEST_SEED, MOST_ALTERNATIVES
-from privroute.serve.steps import GEOMETRIES, DriveWriter
+from privroute.serve.steps import OVERVIEWS, DriveWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from privroute.release.release import Release
     from privroute.serve.answers import LinkTimes
+    from privroute.serve.navigation import Piece
     from privroute.serve.pair_index import PairIndex
     from privroute.serve.places import Place
 
@@ -36,8 +38,11 @@ __all__ = ["DriveQuestion", "Driving", "drive_question"]
 
 _FLAGS = {"true": True, "false": False}
 _LONGEST_NAME = 200
-_OWN = {"departure", "origin", "destination", "geometries", "steps", "alternatives", "vehicle", "seed", "release"}
-_OF_OSRM = {"overview", "annotations", "continue_straight", "generate_hints"}  # accepted, without effect
+_OWN = {
+    *("departure", "origin", "destination", "geometries", "overview", "steps", "alternatives", "vehicle", "seed"),
+    "release",
+}
+_OF_OSRM = {"annotations", "continue_straight", "generate_hints", "skip_waypoints"}  # accepted, without effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +55,25 @@ class DriveQuestion:
     origin: str
     destination: str
     geometries: str = "geojson"
+    overview: str = "full"
     steps: bool = False
     alternatives: int | None = None
     vehicle: str | None = None
     seed: int | None = None
 
 
-def drive_question(origin: str, destination: str, query: Mapping[str, str]) -> DriveQuestion:
+def drive_question(
+    origin: str, destination: str, query: Mapping[str, str], *, usual_geometries: str = "geojson"
+) -> DriveQuestion:
     """The question of a query; an unknown or unusable parameter is refused."""
     unknown = sorted(set(query) - _OWN - _OF_OSRM)
     if unknown:
         raise InputError(f"{unknown[0][:40]!r} is not a parameter; known are {', '.join(sorted(_OWN))}")
-    geometries = query.get("geometries", "geojson")
+    geometries, overview = query.get("geometries", usual_geometries), query.get("overview", OVERVIEWS[0])
     if geometries not in GEOMETRIES:
         raise InputError(f"geometries is not one of {', '.join(GEOMETRIES)}")
+    if overview not in OVERVIEWS:
+        raise InputError(f"overview is not one of {', '.join(OVERVIEWS)}")
     if query.get("steps", "false") not in _FLAGS:
         raise InputError("steps is neither true nor false")
     alternatives = query.get("alternatives")
@@ -77,6 +87,7 @@ def drive_question(origin: str, destination: str, query: Mapping[str, str]) -> D
         origin,
         destination,
         geometries,
+        overview,
         _FLAGS[query.get("steps", "false")],
         _whole("alternatives", alternatives, MOST_ALTERNATIVES),
         vehicle,
@@ -108,13 +119,22 @@ class Driving:
             self._navigator.drive(ends[0], ends[1], links, chance) for links, chance in self._chosen(question, ends)
         ]
         routes = [
-            self._writer.route(drive, geometries=question.geometries, steps=question.steps, weight_name=weight_name)
-            for drive in drives
+            self._writer.route(
+                drive,
+                geometries=question.geometries,
+                overview=question.overview,
+                steps=question.steps,
+                weight_name=weight_name,
+            )
+            for drive in _distinct(drives)
         ]
         for route in routes:
             route["links"] = [exact_label(label) for label in route["links"]]
+        listed = question.alternatives is not None and drives[0].probability is not None
+        left = max(0.0, 1.0 - sum(drive.probability or 0.0 for drive in drives)) if listed else None
         return {
             "sampled": question.alternatives is None,
+            "remaining_probability": left,
             "waypoints": [self._waypoint(end) for end in ends],
             "routes": routes,
         }
@@ -165,3 +185,14 @@ class Driving:
             "distance": None,
             "name": "",
         }
+
+
+def _distinct(drives: list[Drive]) -> list[Drive]:
+    """Each way once, the most probable first: routes of the policy that differ only where a leg leaves them are one."""
+    known: dict[tuple[Piece, ...], float | None] = {}
+    for drive in drives:
+        before = known.get(drive.pieces)
+        known[drive.pieces] = drive.probability if before is None else before + (drive.probability or 0.0)
+    return sorted(
+        (Drive(pieces, chance) for pieces, chance in known.items()), key=lambda each: -(each.probability or 0.0)
+    )

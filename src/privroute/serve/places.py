@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute import _core
-from privroute.errors import PolicyError
+from privroute.errors import InputError, PolicyError
 from privroute.network.streets import Streets
 
 if TYPE_CHECKING:
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
     from privroute.network.network import Network
 
-__all__ = ["OnStreet", "Place", "Places"]
+__all__ = ["NoStreetError", "OnStreet", "Place", "Places"]
 
 _COORDINATES = re.compile(r"\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*,\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*")
 _REACH_M = 2000.0
 _HALF_EARTH = 2.0  # the longest chord of the unit sphere: any zone is near enough
 _LONGEST_SHOWN = 40
+
+
+class NoStreetError(PolicyError):
+    """There is no street near a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +81,12 @@ class Places:
     def at(self, longitude: float, latitude: float, name: str) -> Place:
         """The place of coordinates: the nearest street, and the zone that has the place or is nearest."""
         if not (math.isfinite(longitude) and abs(longitude) <= 180 and math.isfinite(latitude) and abs(latitude) <= 90):  # noqa: PLR2004 - degrees
-            raise PolicyError(f"{name} is not a longitude from -180 to 180 and a latitude from -90 to 90")
+            raise InputError(f"{name} is not a longitude from -180 to 180 and a latitude from -90 to 90")
         if self._index is None:
             raise PolicyError(f"{name}: this release has no longitudes and latitudes; pass the label of a zone")
         link, share, metres, x, y = self._index.nearest(longitude, latitude, _REACH_M)
         if link < 0:
-            raise PolicyError(f"{name}: no street of this release is within {_REACH_M / 1000:g} km of this place")
+            raise NoStreetError(f"{name}: no street of this release is within {_REACH_M / 1000:g} km of this place")
         return Place(self._zone(longitude, latitude), OnStreet(link, share, metres, x, y))
 
     def _zone(self, longitude: float, latitude: float) -> int:

@@ -139,7 +139,9 @@ class DriveRoute(BaseModel):
     distance: float | None = Field(description="Metres on streets, without connectors of zones.")
     weight: float | None
     weight_name: str
-    geometry: dict[str, Any] | str | None = Field(description="A GeoJSON LineString, or an encoded polyline.")
+    geometry: dict[str, Any] | str | None = Field(
+        default=None, description="A GeoJSON LineString, or an encoded polyline; not there with `overview=false`."
+    )
     legs: list[Leg]
     links: list[Label] = Field(description="Links of the policy's route that are driven.")
 
@@ -151,6 +153,9 @@ class DriveAnswer(BaseModel):
     release: str
     period: Period | None = None
     sampled: bool = Field(description="Whether the route was sampled by the policy's probabilities.")
+    remaining_probability: float | None = Field(
+        description="With `alternatives`: of the policy's routes that are not listed; null for a sampled route."
+    )
     waypoints: list[Waypoint]
     routes: list[DriveRoute]
 
@@ -281,14 +286,16 @@ DEPARTURE = _parameter(
     "Default: the busiest period.",
     type="string",
 )
+_GEOMETRIES = ["geojson", "polyline", "polyline6"]
 DRIVING = [
     DEPARTURE,
+    _parameter("geometries", "How lines are written.", type="string", enum=_GEOMETRIES, default="geojson"),
     _parameter(
-        "geometries",
-        "How lines are written.",
+        "overview",
+        "The line of the whole route: full, simplified to what is seen of it on a screen, or none.",
         type="string",
-        enum=["geojson", "polyline6"],
-        default="geojson",
+        enum=["full", "simplified", "false"],
+        default="full",
     ),
     _parameter("steps", "Whether to list the streets one by one.", type="boolean", default=False),
     _parameter(
@@ -304,6 +311,12 @@ DRIVING = [
         maxLength=200,
     ),
     SEED,
+]
+DRIVING_AS_OSRM = [
+    _parameter("geometries", "How lines are written.", type="string", enum=_GEOMETRIES, default="polyline")
+    if each["name"] == "geometries"
+    else each
+    for each in DRIVING
 ]
 USUAL_PAIR_LIMIT = 100
 LINK = _parameter("link", "Label of the link.", required=True, type="string")

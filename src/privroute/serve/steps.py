@@ -1,4 +1,4 @@
-"""Drives in the words of routing engines: lines (GeoJSON or polyline6), steps with street names, legs, waypoints."""
+"""Drives in the words of routing engines: lines, steps with street names, legs, waypoints."""
 
 from __future__ import annotations
 
@@ -9,38 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privroute.network.on_earth import point_km
+from privroute.serve.lines import geometry_of, simplified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.serve.navigation import Drive, Navigator, Piece
 
-__all__ = ["GEOMETRIES", "DriveWriter", "polyline6"]
+__all__ = ["OVERVIEWS", "DriveWriter"]
 
-GEOMETRIES = ("geojson", "polyline6")
+OVERVIEWS = ("full", "simplified", "false")
 _MODIFIERS = (
     (20.0, "straight"),
     (60.0, "slight"),
     (120.0, ""),
     (160.0, "sharp"),
 )
-
-
-def polyline6(points: list[list[float]]) -> str:
-    """Longitudes and latitudes in the encoded polyline format with six decimals."""
-    signs: list[str] = []
-    before = (0, 0)
-    for x, y in points:
-        now = (round(y * 1e6), round(x * 1e6))
-        for value, old in zip(now, before, strict=True):
-            left = (value - old) << 1
-            left = ~left if left < 0 else left
-            while left >= 0x20:  # noqa: PLR2004 - five bits a sign
-                signs.append(chr((0x20 | (left & 0x1F)) + 63))
-                left >>= 5
-            signs.append(chr(left + 63))
-        before = now
-    return "".join(signs)
 
 
 class DriveWriter:
@@ -50,8 +34,8 @@ class DriveWriter:
         self._navigator = navigator
         self._streets = navigator.places.streets
 
-    def route(self, drive: Drive, *, geometries: str, steps: bool, weight_name: str) -> dict[str, Any]:
-        """A route object: geometry, numbers and one leg."""
+    def route(self, drive: Drive, *, geometries: str, overview: str, steps: bool, weight_name: str) -> dict[str, Any]:
+        """A route object: geometry, unless overview is "false", numbers and one leg."""
         times, metres = self._navigator.times, self._navigator.metres
         numbers = {
             "duration": self._total(drive.pieces, times.duration_s),
@@ -59,7 +43,9 @@ class DriveWriter:
             "distance": self._total(drive.pieces, metres),
             "weight": self._total(drive.pieces, times.weight),
         }
-        line = self.line(drive.pieces)
+        line = self.line(drive.pieces) if overview != "false" else None
+        if line is not None and overview == "simplified":
+            line = simplified(line)
         written = self._steps(drive.pieces, geometries) if steps else []
         summary = self._summary(drive.pieces)
         leg = {**numbers, "summary": summary, "steps": written}
@@ -67,7 +53,7 @@ class DriveWriter:
             "probability": drive.probability,
             **numbers,
             "weight_name": weight_name,
-            "geometry": self._geometry(line, geometries),
+            **({} if overview == "false" else {"geometry": geometry_of(line, geometries)}),
             "legs": [leg],
             "links": [
                 self._navigator.network.link_labels[piece.link] for piece in drive.pieces if piece.part == "route"
@@ -94,11 +80,6 @@ class DriveWriter:
     def _total(self, pieces: tuple[Piece, ...] | list[Piece], values: NDArray[np.float64]) -> float | None:
         total = sum(float(values[piece.link]) * (piece.end - piece.begin) for piece in pieces)
         return round(total, 1) if math.isfinite(total) else None
-
-    def _geometry(self, line: list[list[float]] | None, geometries: str) -> Any:
-        if line is None or not line:
-            return None
-        return polyline6(line) if geometries == "polyline6" else {"type": "LineString", "coordinates": line}
 
     def _summary(self, pieces: tuple[Piece, ...]) -> str:
         """The two names along which most is driven, in driving order."""
@@ -136,6 +117,8 @@ class DriveWriter:
         maneuver: dict[str, Any] = {"type": kind, "location": place, "bearing_before": arrives, "bearing_after": after}
         if kind in ("turn", "continue"):
             maneuver["modifier"] = _modifier(after - arrives)
+            if kind == "turn" and maneuver["modifier"] == "straight":
+                maneuver["type"] = "new name"
         return {
             "name": self.name(group[0].link) if group else "",
             "part": group[0].part if group else "egress",
@@ -143,7 +126,7 @@ class DriveWriter:
             "duration": self._total(group, times.duration_s),
             "distance": self._total(group, self._navigator.metres),
             "weight": self._total(group, times.weight),
-            "geometry": self._geometry(line, geometries),
+            "geometry": geometry_of(line, geometries),
             "maneuver": maneuver,
             "intersections": [{"location": place, "bearings": [after], "entry": [True]}],
         }

@@ -19,14 +19,15 @@ _LARGEST_TILT = 1e3  # noise scales; keeps what is projected within the projecti
 _LARGEST_DETOUR = 1e3
 _LARGEST_PAIR_POWER = 4.0
 _MOST_STEPS_PER_DAY = 10_000
-_TILT = 2.0
+_EUCLIDEAN_TILT = 2.0
 _ROUTE_DEFAULTS: dict[str, Any] = {
     "routes": "near",
     "detour": 1.3,
     "metric": "curvature",
-    "power": 0.5,
+    "power": 0.0,
     "prior_ceiling": 1.5,
 }
+_TILT = 10.0  # with these
 _PAPERS_CASE: dict[str, Any] = {
     "routes": "all",
     "metric": "none",
@@ -46,7 +47,10 @@ _SGD_DEFAULTS: dict[str, Any] = _ROUTE_DEFAULTS | {
 _ALPHA_HELP = (
     "Weight of the regulariser, vehicle-minutes per minute; a larger weight means less noise and more spread routes."
 )
-_TILT_HELP = "Subtract this many noise scales from each link before the projection, in proportion to its public cost."
+_TILT_HELP = (
+    "Subtract this many noise scales from each link before the projection, in proportion to its public cost. Default: "
+    "10, or 2 without a public demand."
+)
 _TOLERANCE_HELP = "Largest certified ℓ2 error of the computation before the noise; it is part of the sensitivity."
 _CEILING_HELP = "Cap the marginal cost of a link at this multiple of its free-flow time. Default: 8."
 _PRIOR_CEILING_HELP = (
@@ -54,7 +58,7 @@ _PRIOR_CEILING_HELP = (
 )
 _DETOUR_HELP = "Let a pair use only links on ways of at most this multiple of its cheapest one, at public costs."
 _METRIC_HELP = "Norm of steps, regulariser and noise: by the links' curvature, or the same weight for all (none)."
-_POWER_HELP = "Weight of a pair in the metric: this power of its cap over the mean cap."
+_POWER_HELP = "Weight of a pair in the metric: this power of its cap over the mean cap. Default: 0."
 _ROUTES_HELP = "Links that a pair may use: near its cheapest way at public costs (near), or every open link (all)."
 _ALPHA = (
     ": the weight of the regulariser, vehicle-minutes per minute. More of it means less noise and a policy that is \
@@ -79,7 +83,8 @@ class Minimiser:
     alpha : weight of the regulariser α/2 |x|²_W, vehicle-minutes per minute; public, needed
     ceiling : caps the marginal cost at this multiple of a link's free-flow time, in the optimisation only
     tolerance : certified distance from the optimum over all pairs and links; twice this is in the sensitivity
-    tilt : before the projection, this many noise scales are subtracted from each link in proportion to its public cost
+    tilt : before the projection, this many noise scales are subtracted from each link in proportion to its public
+        cost. Default: 10, or 2 without a public demand
 
     With a demand that is public, e.g. of a model (without one: every link, the Euclidean norm, the ceiling alone):
 
@@ -87,7 +92,7 @@ class Minimiser:
     routes : "near" (default): a pair uses only links that lead nearer to its destination, on ways of at most `detour`
         times its cheapest one at the marginal costs of the public demand's optimum; "all": every open link
     metric : "curvature" (default): weights by the links' curvature, and of pairs by `power`; "none": all 1
-    power : weight of a pair: this power of its public rate over the mean
+    power : weight of a pair: this power of its public rate over the mean. Default: 0
     prior_ceiling : caps the marginal cost also at this multiple of the one at the public demand's optimum
     """
 
@@ -100,7 +105,7 @@ class Minimiser:
     alpha: float = option(0.0, _ALPHA_HELP)
     ceiling: float = option(8.0, _CEILING_HELP)
     tolerance: float = option(1e-5, _TOLERANCE_HELP)
-    tilt: float = option(_TILT, _TILT_HELP)
+    tilt: float | None = option(None, _TILT_HELP)
     public_demand: Demand | None = option(None, PUBLIC_DEMAND_HELP)  # noqa: RUF009 - a field
     routes: Literal["near", "all"] | None = option(None, _ROUTES_HELP)
     detour: float | None = option(None, _DETOUR_HELP)
@@ -113,6 +118,7 @@ class Minimiser:
         check_number("alpha", self.alpha, why=_ALPHA)
         check_number("ceiling", self.ceiling, above=1.0)
         check_number("tolerance", self.tolerance, below=1.0)
+        _fill(self, {"tilt": _EUCLIDEAN_TILT if self.public_demand is None else _TILT})
         check_number("tilt", self.tilt, least=0.0, below=_LARGEST_TILT)
         if self.public_demand is None:
             _refuse(self, tuple(_ROUTE_DEFAULTS), f"without {arg('public_demand')}")
@@ -131,7 +137,7 @@ class Sgd:
     start : "free-flow": fastest paths of the empty network; "prior": the optimum of the public demand
     tolerance : largest error of each pair's projection; it is in the sensitivity
     tilt : before the last projection, this many noise scales are subtracted from each link in proportion to its public
-        cost. Default: 2; none with the paper's constants
+        cost. Default: 10; none with the paper's constants
 
     Certified only; what is beyond caps and ceilings is cut off:
 
@@ -142,7 +148,7 @@ class Sgd:
     routes, detour : "near" (default): a pair uses only links that lead nearer to its destination, on ways of at most
         `detour` (default 1.3) times its cheapest one at the public demand's optimum; "all": every open link
     metric, power : "curvature" (default): weights by the links' curvature, and of pairs by this power of their caps
-        over the mean cap (default 0.5); "none": all 1
+        over the mean cap (default 0); "none": all 1
     steps_per_day : gradient steps on each day. Default: 20
     step_sizes : "constant" (default): the largest that the proof allows; "paper": those of the paper, which shrink
 

@@ -11,6 +11,7 @@ from privroute.errors import DemandError, FormatError, GuaranteeError, InputErro
 from privroute.network.checks import check_type, show
 from privroute.network.network import Network
 from privroute.network.text_files import as_path, write_whole
+from privroute.study.expected_trips import check_expected
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, check_unit
 from privroute.study.mechanisms import Mechanism, Unprotected, as_mechanism, default_mechanism, public_options
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
     from privroute.study.guarantee import Unit
 
-__all__ = ["Study", "check_expected"]
+__all__ = ["Study"]
 
-_MOST_EXPECTED = 10**12
 
 _ZONE_KEYS = {"source": "zones", "id": "zone_id", "grid_km": "grid_km", "connectors": "connectors"}  # key -> Source
 
@@ -262,13 +262,6 @@ class Study:
     def __repr__(self) -> str:
         promised = "no guarantee" if self.guarantee is None else f"{self.guarantee}"
         return f"Study({self.network}, {self.frame}, {promised}, mechanism {self.mechanism.name})"
-
-
-def check_expected(trips: object) -> int:
-    """Return the number of trips that are expected at least, if it is one."""
-    if isinstance(trips, int) and not isinstance(trips, bool) and 0 < trips <= _MOST_EXPECTED:
-        return trips
-    raise InputError(f"{named('expect_trips')} is {show(trips)}; pass a whole number from 1 to {_MOST_EXPECTED:,}")
 
 
 def _check_share(name: str, share: object, *, least: float) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from privroute.study.schema import Key
 
-__all__ = ["as_toml"]
+__all__ = ["as_toml", "section_as_toml"]
 
 _WIDTH = 100
 _TITLE = "A study: what is public and chosen before any trip is read. Lines that begin with # are comments."
@@ -34,6 +34,11 @@ def as_toml(values: Mapping[str, Any]) -> str:
             if key.section == section and (not key.owners or chosen in key.owners or key.id in values):
                 lines += ["", *_comment(key.about), _line(key, values)]
     return "\n".join(lines) + "\n"
+
+
+def section_as_toml(section: str, values: Mapping[str, Any]) -> str:
+    """One section with these values by name, and nothing else."""
+    return "\n".join([f"[{section}]", *(f"{name} = {_value(value)}" for name, value in values.items())]) + "\n"
 
 
 def _line(key: Key, values: Mapping[str, Any]) -> str:

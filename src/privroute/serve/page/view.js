@@ -144,6 +144,7 @@ privroute.MapView = class {
         if (zone !== null) this.listeners.choose(zone);
         else if (link !== null && this.listeners.link && this.listeners.link(link)) start = null;
         else if (this.listeners.place) this.listeners.place(this.back(at(event)));
+        this._point(null);  // what was chosen is drawn here: the tip returns when the pointer moves
       }
       start = null;
     };

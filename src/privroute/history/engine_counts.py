@@ -1,0 +1,292 @@
+"""Trips counted where they live: one SQL text for all engines, of which only counts come back.
+
+The text is made of public settings, of the expressions of `dialects`, and of names. Rows of the table are
+
+1. timed and keyed: microseconds of the departure, zones as they are named or as cells of a raster, the user's id;
+2. grouped by day, slot and ends (request level), and only then joined with zones and pairs;
+3. at user level joined first, and bounded by keys under a salt (bounding).
+
+What comes back: reason, day, slot, pair and how many. Expressions are checked by the forms of the columns, which come
+from the table's schema alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from privroute.errors import HistoryError, arg
+from privroute.history.bounding import Keys, bounded_total, exceeding, kept_requests
+from privroute.history.dialects import Dialect, put
+from privroute.history.trip_columns import MISSING_USERS, day_number, in_period, slot_number, whole
+from privroute.history.trip_database import literal
+from privroute.history.trip_rows import TripRows
+from privroute.history.trip_tally import FIRST_FAULT, REASONS
+from privroute.history.trip_texts import SHORT_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privroute.history.trip_batches import Form
+    from privroute.history.trip_columns import TimeReading
+    from privroute.history.trip_raster import TripRaster
+    from privroute.history.trip_tally import Tally
+    from privroute.study.contribution import Contribution
+
+__all__ = ["Engine", "Statements", "count_with"]
+
+_TRIPS_OF_A_ROW = "1"  # what a row adds to its count
+_OUTSIDE = 99
+_MISSING_PLACE, _TOO_FAR = FIRST_FAULT + 4, FIRST_FAULT + 1
+_WHOLE_TEXT = "^[+-]?[0-9]{1,18}$"
+_UUID_TEXT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+_LARGEST_DEGREE = 1000
+_ENDS = ("origin", "destination")
+
+
+class Engine(Protocol):
+    """A table of trips in an engine.
+
+    dialect, forms : its SQL, and the forms of the columns of the roles
+    name : of the table, for messages
+    """
+
+    dialect: Dialect
+    forms: Mapping[str, Form]
+    name: str
+
+    def rows(self) -> int:
+        """How many rows the table has. PRIVATE."""
+
+    def arrays(self, statement: str) -> dict[str, Any]:
+        """Run a statement and give its columns; {trips}, {zones}, {cells}, {pairs} and {salt} stand for tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The texts, of public settings alone.
+
+    columns : {role: name of the column}; longest_zone : characters; longer texts are no zones
+    """
+
+    dialect: Dialect
+    forms: Mapping[str, Form]
+    columns: Mapping[str, str]
+    reading: TimeReading
+    contribution: Contribution | None
+    raster: TripRaster | None
+    name: str
+    longest_zone: int
+
+    def all_rows(self) -> str:
+        """What becomes of every row that is not outside, before contributions are bounded: reason, ..., trips."""
+        nobody = "FALSE" if self.contribution is None else "user_id IS NULL"
+        keys = [key for role in _ENDS for key in self._keys(role)]
+        within = [f"CASE WHEN state = 0 THEN {key} END AS {key}" for key in ("day", "slot", *keys)]
+        dated = (
+            f"SELECT state, {', '.join(within)}, CASE WHEN state = 0 AND {nobody} THEN 1 ELSE 0 END AS nobody "
+            f"FROM ({self._dated()}) AS dated WHERE state < {_OUTSIDE}{self.dialect.fence}"
+        )
+        by = ", ".join(("state", "nobody", "day", "slot", *keys))
+        grouped = f"SELECT {by}, CAST(sum({_TRIPS_OF_A_ROW}) AS BIGINT) AS trips FROM ({dated}) AS d GROUP BY {by}"
+        joins = " ".join(self._join(role, "g") for role in _ENDS)
+        nodes = ", ".join(f"z_{role}.node AS {role}_node" for role in _ENDS)
+        located = f"SELECT g.*, {nodes} FROM ({grouped}) AS g {joins}"
+        reasoned = (
+            f"SELECT {self._reason()} AS reason, l.day, l.slot, p.pair, l.trips FROM ({located}) AS l "
+            "LEFT JOIN {pairs} AS p ON p.origin = l.origin_node AND p.destination = l.destination_node"
+        )
+        shown = ", ".join(f"CASE WHEN reason = 0 THEN {key} END AS {key}" for key in ("day", "slot", "pair"))
+        final = f"SELECT reason, {shown}, trips FROM ({reasoned}) AS r"
+        return self._spelt(
+            f"SELECT reason, day, slot, pair, CAST(sum(trips) AS BIGINT) AS trips FROM ({final}) AS f "
+            "GROUP BY reason, day, slot, pair"
+        )
+
+    def kept(self) -> str:
+        """Day, slot, pair and trips of the requests that are kept of each user."""
+        chosen = kept_requests(self._usable(), self._bounds, self._salted())
+        return self._spelt(
+            f"SELECT day, slot, pair, CAST(sum({_TRIPS_OF_A_ROW}) AS BIGINT) AS trips FROM ({chosen}) AS kept "
+            "GROUP BY day, slot, pair"
+        )
+
+    def exceeding(self) -> str:
+        """How many users, or users and pairs, have more requests than the bounds."""
+        return self._spelt(
+            exceeding(self._usable(), self._bounds).replace("count(*) FROM", "count(*) AS units FROM", 1)
+        )
+
+    def total(self) -> str:
+        """Slot and requests that count for a measured total."""
+        return self._spelt(bounded_total(self._usable(), self._bounds, self._salted()))
+
+    @property
+    def _bounds(self) -> Contribution:
+        if self.contribution is None:
+            raise HistoryError("there are no bounds at request level")
+        return self.contribution
+
+    def _spelt(self, statement: str) -> str:
+        return self.dialect.spelt(statement)
+
+    def _salted(self) -> Keys:
+        text = self.dialect.text
+        parts = [put(text, name) for name in ("clock_us", "pair", "copy")]
+        salted = " || '/' || ".join(("{salt}", *parts, "user_id"))
+        return Keys(put(self.dialect.digest, salted), self.dialect.copies)
+
+    def _usable(self) -> str:
+        """The requests that count, with their users."""
+        joins = " ".join(self._join(role, "r", "JOIN") for role in _ENDS)
+        nodes = " AND ".join(f"p.{role} = z_{role}.node" for role in _ENDS)
+        return (
+            f"(SELECT r.user_id, r.clock_us, r.day, r.slot, p.pair FROM ({self._dated()}) AS r {joins} "
+            f"JOIN {{pairs}} AS p ON {nodes} WHERE r.state = 0 AND r.user_id IS NOT NULL)"
+        )
+
+    def _dated(self) -> str:
+        """Rows with their clock time, and 0 where it is in a period, 1 where there is none, else _OUTSIDE."""
+        days, fence = self.reading.calendar, self.dialect.fence
+        clocked = f"SELECT t.*, {self.reading.local_us} AS clock_us FROM ({self._timed()}) AS t{fence}"
+        state = (
+            f"CASE WHEN {in_period(days)} THEN 0 WHEN local_us IS NULL AND utc_us IS NULL THEN 1 ELSE {_OUTSIDE} END"
+        )
+        return (
+            f"SELECT c.*, {state} AS state, {day_number(days)} AS day, CAST({slot_number(days)} AS INTEGER) AS slot "
+            f"FROM ({clocked}) AS c{fence}"
+        )
+
+    def _timed(self) -> str:
+        time = self._time()
+        shown = [f"{time[0]} AS local_us", f"{time[1]} AS utc_us"]
+        for role in _ENDS:
+            shown += self._end(role)
+        if self.contribution is None:
+            return f"SELECT {', '.join(shown)} FROM {{trips}} AS trips{self.dialect.fence}"
+        text, canonical = self._user()
+        rows = f"SELECT {', '.join(shown)}, {text} AS user_text FROM {{trips}} AS trips{self.dialect.fence}"
+        return f"SELECT u.*, {canonical} AS user_id FROM ({rows}) AS u{self.dialect.fence}"
+
+    def _time(self) -> tuple[str, str]:
+        name, form = self._column("departure"), self.forms["departure"]
+        if form in self.dialect.times and self.reading.epoch_unit is None:
+            local, utc = "CAST(NULL AS BIGINT)", put(self.dialect.times[form], name)
+            if form == "local_us":
+                return utc, local
+            if self.reading.calendar.time_zone is None:
+                raise self._unusable(
+                    "departure",
+                    f"such times need {arg('tz')}, the time zone of period and dates, such as Europe/Berlin",
+                )
+            return local, utc
+        everywhere = form == "integer" and self.reading.epoch_unit is not None
+        found = self.reading.column(name, form) if everywhere or self.dialect.name == "DuckDB" else None
+        if found is None:
+            raise self._unusable(
+                "departure",
+                f"name a column of times, or of whole numbers with {arg('epoch_unit')}; a view can make one",
+            )
+        return found.local_us, found.utc_us
+
+    def _keys(self, role: str) -> tuple[str, ...]:
+        return (role,) if role in self.columns else (f"{role}_x", f"{role}_y")
+
+    def _end(self, role: str) -> list[str]:
+        if role not in self.columns:
+            if self.raster is None:
+                raise HistoryError("coordinates need a raster")
+            degrees = [(self._degrees(f"{role}_lon"), "x"), (self._degrees(f"{role}_lat"), "y")]
+            cell = "CAST(floor({0} * {1}) AS BIGINT) AS {2}"
+            return [put(cell, degree, f"{self.raster.per_degree}", f"{role}_{axis}") for degree, axis in degrees]
+        name, form = self._column(role), self.forms[role]
+        if form == "integer":
+            return [f"{name} AS {role}"]
+        if form == "number":
+            return [f"{whole(name)} AS {role}"]
+        if form == "text":
+            return [f"{put(self.dialect.trimmed, self._short(name, self.longest_zone))} AS {role}"]
+        raise self._unusable(role, "name a column of zones, as whole numbers or texts")
+
+    def _degrees(self, role: str) -> str:
+        name, form = self._column(role), self.forms[role]
+        number = {"integer": self.dialect.number, "number": self.dialect.number, "text": self.dialect.number_of_text}
+        if form not in number:
+            raise self._unusable(role, "name columns of degrees")
+        degree = f"({put(number[form], self._short(name, SHORT_TEXT) if form == 'text' else name)})"
+        return f"CASE WHEN {degree} BETWEEN -{_LARGEST_DEGREE} AND {_LARGEST_DEGREE} THEN {degree} END"
+
+    def _user(self) -> tuple[str, str]:
+        """The id as a text, and the canonical id of `user_text`, NULL where it is missing."""
+        name, form = self._column("user_id"), self.forms["user_id"]
+        if form == "integer":
+            return put(self.dialect.text, name), "user_text"
+        if form == "number":
+            return put(self.dialect.text, whole(name)), "user_text"
+        if form != "text":
+            raise self._unusable("user_id", "name a column of ids, as whole numbers or texts")
+        # long ids are compared by a digest
+        digest = put(self.dialect.digest, put(self.dialect.text, name))
+        given = put(self.dialect.trimmed, f"coalesce({self._short(name, SHORT_TEXT)}, {digest})")
+        text = "user_text"
+        missing = ", ".join(literal(word) for word in MISSING_USERS)
+        number = put(self.dialect.text, put(self.dialect.whole_of_text, text))
+        return given, (
+            f"CASE WHEN lower({text}) IN ({missing}) THEN NULL "
+            f"WHEN {put(self.dialect.matches, text, _WHOLE_TEXT)} THEN {number} "
+            f"WHEN {put(self.dialect.matches, text, _UUID_TEXT)} THEN lower({text}) ELSE {text} END"
+        )
+
+    def _short(self, name: str, longest: int) -> str:
+        """A text, NULL where it is long: to search or to copy it could need more memory than an engine gives."""
+        text = f"({put(self.dialect.text, name)})"
+        return f"(CASE WHEN length({text}) <= {longest} THEN {text} END)"
+
+    def _join(self, role: str, rows: str, kind: str = "LEFT JOIN") -> str:
+        if role not in self.columns:
+            return f"{kind} {{cells}} AS z_{role} ON z_{role}.x = {rows}.{role}_x AND z_{role}.y = {rows}.{role}_y"
+        column = "label" if self.forms[role] == "text" else "number"
+        return f"{kind} {{zones}} AS z_{role} ON z_{role}.{column} = {rows}.{role}"
+
+    def _reason(self) -> str:
+        """The position in REASONS, or _OUTSIDE."""
+        cases = [f"WHEN l.state <> 0 THEN l.state WHEN l.nobody = 1 THEN {REASONS.index('missing_user')}"]
+        for code, lost in ((_MISSING_PLACE, "l.{0}_x IS NULL OR l.{0}_y IS NULL"), (_TOO_FAR, "l.{0}_node IS NULL")):
+            cases += [f"WHEN {put(lost, role)} THEN {code}" for role in _ENDS if role not in self.columns]
+        unknown = " OR ".join(f"l.{role}_node IS NULL" for role in _ENDS)
+        return (
+            f"CASE {' '.join(cases)} WHEN {unknown} THEN 3 WHEN l.origin_node = l.destination_node THEN 4 "
+            "WHEN p.pair IS NULL THEN 5 ELSE 0 END"
+        )
+
+    def _column(self, role: str) -> str:
+        return f"trips.{self.dialect.column(self.columns[role])}"
+
+    def _unusable(self, role: str, advice: str) -> HistoryError:
+        return HistoryError(
+            f"{self.name}: the column {self.columns[role]!r} for {role} has a type by which {self.dialect.name} cannot "
+            f"count trips; {advice}"
+        )
+
+
+def count_with(engine: Engine, statements: Statements, tally: Tally) -> TripRows:
+    """Run the statements and sum up what comes back."""
+    rows = engine.arrays(statements.all_rows())
+    outside = engine.rows() - int(rows["trips"].sum())
+    bounds = statements.contribution
+    above_bounds = 0
+    if bounds is not None:
+        usable = rows["reason"] == 0
+        requests = int(rows["trips"][usable].sum())
+        # tables within the bounds, as the caller asserts, need no choice: all of their requests are kept
+        within = bounds.pre_bounded and not int(engine.arrays(statements.exceeding())["units"][0])
+        if not within:
+            kept = engine.arrays(statements.kept())
+            above_bounds = requests - int(kept["trips"].sum())
+            rows = {name: column[~usable] for name, column in rows.items()}
+            tally.add(kept["trips"] * 0, **kept)
+        if bounds.max_for_total is not None:
+            tally.add_requests(**engine.arrays(statements.total()))
+    tally.add(**rows)
+    named = dict(zip(REASONS, tally.reasons.tolist(), strict=True)) | {"above_bounds": above_bounds}
+    return TripRows(**named, outside=outside, pre_bounded=bounds is not None and bounds.pre_bounded)

@@ -1,0 +1,329 @@
+"""Tables of trips in DuckDB, PostgreSQL and Spark, opened for counting.
+
+What an engine says when it fails may quote a row, so nothing of it goes further: errors here say what kind of failure
+it was, and are raised outside `except`, so that the caught one does not stay on them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from privroute.errors import HistoryError, InputError, MissingExtraError
+from privroute.history.bounding import new_salt
+from privroute.history.dialects import DUCKDB, POSTGRESQL, SPARK
+from privroute.history.trip_batches import FORM_TYPES, form_of, plain_columns
+from privroute.history.trip_database import UnreadableError, open_database
+from privroute.history.trip_texts import LONGEST_TEXT, TextRule
+from privroute.server_address import ServerAddress, driver, is_address, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from privroute.history.engine_counts import Engine
+    from privroute.history.trip_batches import Form
+
+__all__ = ["is_engine_source", "open_engine"]
+
+_SPARK_ADDRESS = "spark://"
+_BATCH_ROWS = 16_384  # of texts of at most 64 KiB: within the 2 GiB of a batch
+_POSTGRESQL_FORMS: dict[int, Form] = {  # by the numbers of types, which are fixed
+    **dict.fromkeys((20, 21, 23), "integer"),
+    **dict.fromkeys((700, 701, 1700), "number"),
+    **dict.fromkeys((25, 1042, 1043, 2950), "text"),
+    1114: "local_us",
+    1184: "utc_us",
+}
+_SPARK_FORMS: dict[str, Form] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("string", "char", "varchar"), "text"),
+    "timestamp_ntz": "local_us",
+    "timestamp": "utc_us",
+}
+_OLDEST_POSTGRESQL = 140_000  # whose extract() gives exact numbers
+
+
+def is_engine_source(source: object) -> bool:
+    """Whether trips are in an engine: an address of a server, a DuckDB relation or a Spark DataFrame."""
+    if isinstance(source, str):
+        return is_address(source) or source.startswith(_SPARK_ADDRESS)
+    return _is_relation(source) or _is_frame(source)
+
+
+def _is_relation(source: object) -> bool:
+    return type(source).__name__ == "DuckDBPyRelation"
+
+
+def _is_frame(source: object) -> bool:
+    return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
+
+
+@contextmanager
+def open_engine(
+    source: Any, columns: Mapping[str, str], public: Mapping[str, Any], *, memory_mb: object, temp_folder: object
+) -> Iterator[Engine]:
+    """Open a table; the columns of all roles are there, and their types are known.
+
+    columns : {role: name}; public : Arrow tables zones, pairs and perhaps cells
+    """
+    if _is_relation(source):
+        opened: Any = _open_relation(source, columns, public, memory_mb=memory_mb, temp_folder=temp_folder)
+    elif _is_frame(source):
+        opened = _open_frame(source, "the DataFrame", columns, public)
+    elif is_address(source):
+        opened = _open_server(source, columns, public)
+    else:
+        frame, name = _frame_at(source)
+        opened = _open_frame(frame, name, columns, public)
+    with opened as engine:
+        yield engine
+
+
+class _Relation:
+    """A DuckDB relation, read as a stream into a database of our own, with columns in their plain forms."""
+
+    dialect = DUCKDB
+
+    def __init__(self, name: str, forms: Mapping[str, Form], database: Any, stream: Any, read: list[int]) -> None:
+        self.name, self.forms = name, forms
+        self._database, self._stream, self._read = database, stream, read
+
+    def rows(self) -> int:
+        return self._read[-1]
+
+    def arrays(self, statement: str) -> dict[str, Any]:
+        self._database.put("trips", self._stream())
+        for table in ("trips", "zones", "cells", "pairs"):
+            statement = statement.replace(f"{{{table}}}", table)
+        failed = False
+        try:
+            found = self._database.arrays(statement.replace("{salt}", "(SELECT salt FROM salt)"))
+        except UnreadableError:
+            failed = True
+        if failed:
+            raise _failed(self.name)
+        return {name: _numbers(np.ma.filled(column, -1)) for name, column in found.items()}
+
+
+@contextmanager
+def _open_relation(
+    relation: Any, columns: Mapping[str, str], public: Mapping[str, Any], *, memory_mb: object, temp_folder: object
+) -> Iterator[_Relation]:
+    name = "the DuckDB relation"
+    schema = _stream_of(relation, name, "limit", 0).schema
+    forms = _forms(name, columns, {field.name: form_of(field.type) for field in schema})
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    shown = ", ".join(dict.fromkeys(_shown(column, types[column]) for column in columns.values()))
+    rules = [TextRule(user_ids=role == "user_id") for role in forms]
+    read: list[int] = []  # rows of each reading
+
+    def stream() -> Any:
+        wanted = pa.schema([(columns[role], FORM_TYPES[form]) for role, form in forms.items()])
+        read.append(0)
+
+        def batches() -> Iterator[Any]:
+            for batch in _stream_of(relation, name, "project", shown):
+                read[-1] += batch.num_rows
+                plain = plain_columns([batch.column(columns[role]) for role in forms], rules)
+                yield pa.RecordBatch.from_arrays(plain, schema=wanted)
+
+        return pa.RecordBatchReader.from_batches(wanted, batches())
+
+    with open_database(memory_mb, temp_folder) as database:
+        for table, content in public.items():
+            database.put(table, content)
+        database.put("salt", pa.table({"salt": [new_salt()]}))
+        yield _Relation(name, forms, database, stream, read)
+
+
+def _shown(column: str, kind: str) -> str:
+    """A column of a relation; texts that are too long for any role are missing before they are copied."""
+    size = {"VARCHAR": "strlen", "BLOB": "octet_length"}.get(kind)
+    name = quoted(column)
+    return name if size is None else f"CASE WHEN {size}({name}) <= {LONGEST_TEXT} THEN {name} END AS {name}"
+
+
+def _stream_of(relation: Any, name: str, method: str, argument: Any) -> Any:
+    """The rows of a relation after one more step."""
+    try:
+        return getattr(relation, method)(argument).to_arrow_reader(_BATCH_ROWS)
+    except Exception:  # noqa: BLE001, S110 - whatever it is, it may quote rows
+        pass
+    raise _failed(name)
+
+
+class _Server:
+    """A table on a PostgreSQL server, read in one transaction that cannot write."""
+
+    dialect = POSTGRESQL
+
+    def __init__(
+        self, name: str, forms: Mapping[str, Form], server: Any, table: str, public: Mapping[str, Any]
+    ) -> None:
+        self.name, self.forms = name, forms
+        self._server, self._table = server, table
+        self._values: dict[str, Any] = {"salt": new_salt()}
+        self._public = {}
+        for name_of, content in public.items():
+            parts = []
+            for column in content.column_names:
+                self._values[f"{name_of}_{column}"] = content.column(column).to_pylist()
+                kind = "text" if pa.types.is_string(content.schema.field(column).type) else "bigint"
+                parts.append(f"%({name_of}_{column})s::{kind}[]")
+            self._public[name_of] = (
+                f"(SELECT * FROM unnest({', '.join(parts)}) AS t({', '.join(content.column_names)}))"
+            )
+
+    def rows(self) -> int:
+        return int(self.arrays("SELECT count(*) AS n FROM {trips} AS t")["n"][0])
+
+    def arrays(self, statement: str) -> dict[str, Any]:
+        text = statement.replace("%", "%%").replace("{trips}", self._table).replace("{salt}", "CAST(%(salt)s AS TEXT)")
+        for table, content in self._public.items():
+            text = text.replace(f"{{{table}}}", content)
+        psycopg, failed = driver(), False
+        try:
+            with self._server.cursor(binary=True) as cursor:
+                cursor.execute(text, {name: value for name, value in self._values.items() if f"({name})s" in text})
+                names = [column.name for column in cursor.description]
+                rows = cursor.fetchall()
+        except psycopg.Error:
+            failed = True
+        if failed:
+            raise _failed(self.name)
+        columns = list(zip(*rows, strict=True)) or [()] * len(names)
+        return {name: _numbers(column) for name, column in zip(names, columns, strict=True)}
+
+
+@contextmanager
+def _open_server(text: str, columns: Mapping[str, str], public: Mapping[str, Any]) -> Iterator[_Server]:
+    try:
+        address = ServerAddress.of(text)
+    except InputError as problem:
+        raise HistoryError(f"{problem}") from None
+    if not address.name:
+        raise HistoryError(f"{address}: name the table behind a #, like #trips or #schema.trips")
+    table = ".".join(quoted(part) for part in address.name)
+    psycopg, server = driver(), None
+    with suppress(psycopg.Error):  # whose words may have the user's name
+        server = address.connect()
+    if server is None:
+        raise HistoryError(f"{address}: the server cannot be reached, or refuses the user; check the address")
+    with closing(server):
+        if server.info.server_version < _OLDEST_POSTGRESQL:
+            raise HistoryError(f"{address}: the server is older than PostgreSQL 14")
+        kinds = None
+        try:
+            server.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            found = server.execute(f"SELECT * FROM {table} LIMIT 0").description
+            kinds = {column.name: _POSTGRESQL_FORMS.get(column.type_code) for column in found}
+        except psycopg.Error:
+            pass
+        if kinds is None:
+            raise HistoryError(f"{address}: there is no such table, or the user may not read it")
+        yield _Server(str(address), _forms(str(address), columns, kinds), server, table, public)
+
+
+class _Frame:
+    """A Spark DataFrame, under a name that only this reading has."""
+
+    dialect = SPARK
+
+    def __init__(self, name: str, forms: Mapping[str, Form], session: Any, tables: Mapping[str, str]) -> None:
+        self.name, self.forms = name, forms
+        self._session, self._tables = session, tables
+
+    def rows(self) -> int:
+        return int(self.arrays("SELECT count(*) AS n FROM {trips} AS t")["n"][0])
+
+    def arrays(self, statement: str) -> dict[str, Any]:
+        for table, view in self._tables.items():
+            if table != "salt":
+                statement = statement.replace(f"{{{table}}}", view)
+        statement = statement.replace("{salt}", f"(SELECT salt FROM {self._tables['salt']})")
+        failed = False
+        try:
+            found = self._session.sql(statement).toArrow()
+        except Exception:  # noqa: BLE001 - whatever it is, it may quote rows
+            failed = True
+        if failed:
+            raise _failed(self.name)
+        return {name: _numbers(found.column(name).to_pylist()) for name in found.column_names}
+
+
+@contextmanager
+def _open_frame(frame: Any, name: str, columns: Mapping[str, str], public: Mapping[str, Any]) -> Iterator[_Frame]:
+    kinds = {
+        field.name: _SPARK_FORMS.get(field.dataType.simpleString().partition("(")[0]) for field in frame.schema.fields
+    }
+    forms = _forms(name, columns, kinds)
+    session = frame.sparkSession
+    mark = secrets.token_hex(8)
+    views = {table: f"privroute_{table}_{mark}" for table in ("trips", "salt", *public)}
+    try:
+        frame.createOrReplaceTempView(views["trips"])
+        for table, content in {**public, "salt": pa.table({"salt": [new_salt()]})}.items():
+            session.createDataFrame(content).createOrReplaceTempView(views[table])
+        yield _Frame(name, forms, session, views)
+    finally:
+        for view in views.values():
+            session.catalog.dropTempView(view)
+
+
+def _frame_at(text: str) -> tuple[Any, str]:
+    """The table of an address like spark://host:7077#catalog.table, or spark://local#folder/trips.parquet."""
+    master, _, table = text.removeprefix(_SPARK_ADDRESS).partition("#")
+    if not master or not table:
+        raise HistoryError(
+            "an address of Spark is like spark://host:7077#catalog.schema.table, or spark://local#trips.parquet for a "
+            "session of this process"
+        )
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy and optional
+    except ImportError:
+        raise MissingExtraError("pyspark", "spark", "a Spark session") from None
+    builder = SparkSession.builder.appName("privroute")
+    builder = builder.master("local[*]" if master == "local" else text.partition("#")[0])
+    frame = None
+    try:
+        session = builder.getOrCreate()
+        frame = session.read.parquet(table) if table.endswith(".parquet") else session.table(table)
+    except Exception:  # noqa: BLE001, S110 - whatever it is, it may quote rows
+        pass
+    if frame is None:
+        raise HistoryError(f"{text}: the cluster cannot be reached, or there is no such table")
+    return frame, text
+
+
+def _forms(name: str, columns: Mapping[str, str], kinds: Mapping[str, Form | None]) -> dict[str, Form]:
+    """The form of each role's column, by its type; a matter of the schema."""
+    forms: dict[str, Form] = {}
+    for role, column in columns.items():
+        if column not in kinds:
+            raise HistoryError(f"{name}: there is no column {column!r} for {role}")
+        form = kinds[column]
+        if form is None:
+            raise HistoryError(
+                f"{name}: the column {column!r} for {role} has a type that holds no numbers, texts or times"
+            )
+        forms[role] = form
+    return forms
+
+
+def _failed(name: str) -> HistoryError:
+    return HistoryError(
+        f"{name}: the engine stopped before all rows were counted. Its message is not shown, because it may quote a "
+        "row; see its own log"
+    )
+
+
+def _numbers(values: Any) -> Any:
+    """Whole numbers; -1 where there is none."""
+    if isinstance(values, np.ndarray):
+        return values.astype(np.int64)
+    return np.array([-1 if value is None else value for value in values], dtype=np.int64)

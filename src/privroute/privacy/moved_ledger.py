@@ -1,0 +1,66 @@
+"""Moving a ledger to another store: at every moment at most one of the two grants releases.
+
+The old ledger is closed first, for ever, and names the new place; then the new one is made, whole. A process that dies
+in between leaves a closed ledger, and moving it again to the same place goes on. docs/proofs/ledger.md, Theorem 9.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from privroute.errors import LedgerError
+from privroute.privacy.ledger import Ledger, store_at
+from privroute.privacy.ledger_file import FileStore
+
+if TYPE_CHECKING:
+    from privroute.privacy.ledger import Place
+    from privroute.privacy.ledger_store import Content, Store
+
+__all__ = ["move_ledger"]
+
+
+def move_ledger(origin: Place, destination: Place) -> list[Ledger]:
+    """Move all data sets and charges of a ledger; the old one is closed and tells where they are.
+
+    destination : a file or the address of a server where no ledger is yet. Numbers and digests of entries stay, so
+        certificates and streams keep their meaning.
+    """
+    old, new = _absolute(store_at(origin)), _absolute(store_at(destination))
+    if str(old) == str(new):
+        raise LedgerError(f"{new}: this is where the ledger is; pass another place")
+    already = old.moved_to()
+    if already is None:
+        for ledger in Ledger.all_in(old):
+            ledger.account()  # what is damaged is restored first, not moved
+        if new.is_there():
+            raise LedgerError(f"{new} already exists; a ledger is never replaced, choose another place")
+        with old.transaction("write") as records:
+            content = records.content()
+            records.close(str(new), dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
+    elif already == str(new):
+        with old.transaction("read", moved=True) as records:
+            content = records.content()
+    else:
+        raise LedgerError(f"{old}: this ledger was moved to {already}; pass that one")
+    if new.is_there():
+        _check_continues(new, content)
+    else:
+        new.make(content)
+    return Ledger.all_in(new)
+
+
+def _check_continues(new: Store, content: Content) -> None:
+    """Refuse a ledger that does not begin with what was moved."""
+    with new.transaction("read", moved=True) as records:
+        found = records.content()
+    names = {row[0] for row in found.datasets}
+    if found.charges[: len(content.charges)] != content.charges or not names.issuperset(
+        row[0] for row in content.datasets
+    ):
+        raise LedgerError(f"{new}: there is another ledger; nothing was written there")
+
+
+def _absolute(store: Store) -> Store:
+    """The same place, with a name that does not depend on the folder from which it is seen."""
+    return FileStore(store.path.absolute()) if isinstance(store, FileStore) else store

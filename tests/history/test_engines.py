@@ -1,0 +1,351 @@
+"""Trips counted in DuckDB, PostgreSQL and Spark: the same counts, whatever stands in rows, and no row is quoted."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from engines import CASES, FIRST, HOURS, LAST, ROADS, digest, dirty_trips, into_server, spark_session
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from servers import PostgreSQL
+from tests.cli.command import refused, run
+
+import privroute as pr
+from privroute.errors import HistoryError
+from privroute.history import trip_engines
+
+GRID: dict[str, Any] = {"period": ("07:00", "09:00"), "dates": ("2026-03-28", "2026-03-30")}
+ROWS = 3_000
+POSTGRES = pytest.mark.xdist_group("postgresql")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A Spark session; under CI=true it must be there."""
+    if os.environ.get("CI") != "true":
+        pytest.importorskip("pyspark", reason="pyspark is not installed; it is required under CI=true only")
+        if shutil.which("java") is None:
+            pytest.skip("there is no Java on this machine, which Spark needs; it is required under CI=true only")
+    import warnings  # noqa: PLC0415
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Spark about other packages
+        with spark_session() as session:
+            session.conf.set("spark.sql.shuffle.partitions", "1")
+            session.conf.set("spark.sql.codegen.wholeStage", "false")  # tables are small
+            yield session
+
+
+@pytest.fixture(autouse=True)
+def one_salt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trip_engines, "new_salt", lambda: "5a" * 16)
+
+
+def relation(table: pa.Table) -> Any:
+    return duckdb.connect().from_arrow(table)
+
+
+def counted(source: Any, **wanted: Any) -> tuple[list[int], Any]:
+    """Counts of all days and pairs, and what became of rows."""
+    seen: list[Any] = []
+    found = pr.read_trips(source, ROADS, report=seen.append, **(GRID | wanted))
+    return found.counts.ravel().tolist(), seen[0]
+
+
+@pytest.fixture(scope="session")
+def dirty(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, Path]:
+    path = tmp_path_factory.mktemp("engines") / "trips.parquet"
+    table = dirty_trips(ROWS)
+    pq.write_table(table, path)
+    return table, path
+
+
+@POSTGRES
+def test_dirty_trips_have_the_same_digest_in_duckdb_and_postgresql(
+    dirty: tuple[pa.Table, Path], postgresql: PostgreSQL, tmp_path: Path
+) -> None:
+    table, path = dirty
+    with psycopg.connect(postgresql.url, autocommit=True) as server:
+        server.execute("DROP TABLE IF EXISTS trips")
+    into_server(postgresql.url, table, tmp_path)
+    for settings_of_case in CASES.values():
+        assert digest(relation(table), settings_of_case)[0] == digest(f"{postgresql.url}#trips", settings_of_case)[0]
+    clock = CASES["request, clock"]
+    assert digest(path, clock)[0] == digest(relation(table), clock)[0]  # the reader of files says the same
+
+
+def test_dirty_trips_have_the_same_digest_in_spark(dirty: tuple[pa.Table, Path], spark: Any) -> None:
+    table, path = dirty
+    frame = spark.read.parquet(str(path))
+    for case in ("request, UTC", "user, clock"):
+        assert digest(frame, CASES[case])[0] == digest(relation(table), CASES[case])[0]
+
+
+def test_a_relation_keeps_of_each_user_what_the_bounds_say(dirty: tuple[pa.Table, Path]) -> None:
+    table, _ = dirty
+    case = CASES["user, clock"] | {"period": HOURS[0], "dates": (FIRST, LAST), "max_requests": 1, "max_per_pair": 1}
+    all_of_them = counted(relation(table), **{**case, "max_requests": 10_000, "max_per_pair": 10_000})
+    kept = counted(relation(table), **case)
+    assert kept[1].counted + kept[1].above_bounds == all_of_them[1].counted
+    assert 0 < kept[1].counted < all_of_them[1].counted
+    assert all(few <= many for few, many in zip(kept[0], all_of_them[0], strict=True))
+
+
+PLACES = st.sampled_from(["1", "2", " 3", "100", "0", "101", "x", "", None, "1.0", "٣", "'; --", "%s", "{salt}"])
+USERS = st.sampled_from(["a", "b", "7", "007", " 7", "+7", "NULL", "", None, "é", "%", "{zones}", "-"])
+EARLY, LATE = dt.datetime(2026, 3, 28, 6), dt.datetime(2026, 3, 30, 10)  # noqa: DTZ001 - clock times
+TIMES = st.one_of(
+    st.none(),
+    st.datetimes(EARLY, LATE),
+    st.sampled_from([dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31), dt.datetime(1969, 12, 31, 7)]),  # noqa: DTZ001
+)
+TRIPS = st.lists(st.tuples(USERS, PLACES, PLACES, TIMES), max_size=30)
+
+
+@POSTGRES
+@given(rows=TRIPS, level=st.sampled_from([{}, {"unit": "user", "max_requests": 2, "max_per_pair": 1}]))
+@settings(max_examples=12)
+def test_random_tables_are_counted_alike(postgresql: PostgreSQL, rows: list[Any], level: dict[str, Any]) -> None:
+    names = ("user", "origin", "destination", "departure")
+    kinds = (pa.string(), pa.string(), pa.string(), pa.timestamp("us"))
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    table = pa.table({name: pa.array(c, kind) for name, kind, c in zip(names, kinds, columns, strict=True)})
+    with psycopg.connect(postgresql.url, autocommit=True) as server:
+        server.execute("DROP TABLE IF EXISTS random_trips")
+        server.execute('CREATE TABLE random_trips ("user" text, origin text, destination text, departure timestamp)')
+        with server.cursor() as cursor:
+            cursor.executemany("INSERT INTO random_trips VALUES (%s, %s, %s, %s)", rows)
+    here, there = counted(relation(table), **level), counted(f"{postgresql.url}#random_trips", **level)
+    assert here[0] == there[0]
+    assert here[1] == there[1]
+
+
+@POSTGRES
+class TestHostileRows:
+    """No value of a column's type stops the reading, and each costs its own row only."""
+
+    GOOD = ("a", "1", "2", "2026-03-28 07:30")
+    HOSTILE: dict[str, list[tuple[str, Any]]] = {  # noqa: RUF012
+        "numeric": [("user", value) for value in ("NaN", "Infinity", "-Infinity", "1e-400", "1e400", "0.5", "-7")],
+        "double precision": [("origin", value) for value in ("NaN", "Infinity", "1e308", "1e-308", "1.5", "-0")],
+        "bigint": [("origin", value) for value in (2**63 - 1, -(2**63), None)],
+        "timestamp": [
+            ("departure", value) for value in ("infinity", "-infinity", "294276-12-31 23:59:59", "4713-01-01 BC")
+        ],
+        "timestamptz": [("departure", value) for value in ("infinity", "-infinity", "294276-12-31 23:59:59+00")],
+    }
+
+    @pytest.mark.parametrize("kind", HOSTILE)
+    def test_of_a_type(self, postgresql: PostgreSQL, kind: str) -> None:
+        name = f"hostile_{secrets.token_hex(4)}"
+        role = self.HOSTILE[kind][0][0]
+        types = {"user": "text", "origin": "text", "destination": "text", "departure": "timestamp", role: kind}
+        good = dict(zip(types, self.GOOD, strict=True)) | ({"user": 7} if kind == "numeric" else {})
+        with psycopg.connect(postgresql.url, autocommit=True) as server:
+            columns = ", ".join(f'"{column}" {kind_of}' for column, kind_of in types.items())
+            server.execute(f"CREATE TABLE {name} ({columns})")
+            for row in [good, *(good | {role: value} for _, value in self.HOSTILE[kind])]:
+                server.execute(f"INSERT INTO {name} VALUES (%s, %s, %s, %s)", tuple(row.values()))  # noqa: S608
+        level: dict[str, Any] = {"unit": "user", "max_requests": 9, "max_per_pair": 9} if role == "user" else {}
+        zone = {"tz": "UTC"} if kind == "timestamptz" else {}
+        counts, rows = counted(f"{postgresql.url}#{name}", **level, **zone)
+        expected = 1 + (role == "user")  # -7 is an id
+        assert (sum(counts), rows.read) == (expected, 1 + len(self.HOSTILE[kind]))
+
+    def test_coordinates(self, postgresql: PostgreSQL) -> None:
+        """Texts and numbers of any size; and the raster is the same as in DuckDB."""
+        roads = _city()
+        places = [
+            "8.001",
+            " 8.0194 ",
+            "8,01",
+            "1e999",
+            "1e-999",
+            "",
+            "NaN",
+            "inf",
+            "8." + "0" * 300 + "1",
+            "9" * 400,
+            None,
+        ]
+        rows = [("u", lon, "50.001", "8.0101", "50.0102", dt.datetime(2026, 3, 28, 7, 30)) for lon in places]  # noqa: DTZ001
+        names = ("user", "olon", "olat", "dlon", "dlat", "departure")
+        table = pa.table({name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)})
+        with psycopg.connect(postgresql.url, autocommit=True) as server:
+            server.execute("DROP TABLE IF EXISTS places")
+            server.execute(
+                'CREATE TABLE places ("user" text, olon text, olat text, dlon text, dlat text, departure timestamp)'
+            )
+            with server.cursor() as cursor:
+                cursor.executemany("INSERT INTO places VALUES (%s, %s, %s, %s, %s, %s)", rows)
+        wanted: dict[str, Any] = GRID | {"origin": ("olon", "olat"), "destination": ("dlon", "dlat")}
+        seen: list[Any] = []
+        found = [
+            pr.read_trips(source, roads, report=seen.append, **wanted).counts.tolist()
+            for source in (relation(table), f"{postgresql.url}#places")
+        ]
+        assert found[0] == found[1]
+        assert seen[0] == seen[1]
+        assert seen[0].counted == 2
+
+    def test_texts_of_hundreds_of_megabytes(self, postgresql: PostgreSQL) -> None:
+        """To search one by a regular expression would need more memory than a server gives to one value."""
+        with psycopg.connect(postgresql.url, autocommit=True) as server:
+            server.execute("DROP TABLE IF EXISTS huge")
+            server.execute('CREATE TABLE huge ("user" text, origin text, destination text, departure timestamp)')
+            for user in ("'a'", "repeat('9', 270000000)"):
+                server.execute(f"INSERT INTO huge VALUES ({user}, '1', '2', '2026-03-28 07:30')")  # noqa: S608
+        counts, rows = counted(f"{postgresql.url}#huge", unit="user", max_requests=1, max_per_pair=1)
+        assert (sum(counts), rows.read) == (2, 2)
+
+    def test_what_an_engine_says_of_a_row_goes_nowhere(self, postgresql: PostgreSQL) -> None:
+        """A view of the curator's may fail on a row; its words have the row."""
+        with psycopg.connect(postgresql.url, autocommit=True) as server:
+            server.execute("DROP TABLE IF EXISTS secret CASCADE")
+            server.execute("CREATE TABLE secret (who text)")
+            server.execute("INSERT INTO secret VALUES ('Ada Lovelace')")
+            server.execute(
+                "CREATE VIEW failing AS SELECT who AS \"user\", '1' AS origin, '2' AS destination, "
+                "CAST(who AS timestamp) AS departure FROM secret"
+            )
+        connection = duckdb.connect()
+        connection.execute("CREATE TABLE secret AS SELECT 'Ada Lovelace' AS who")
+        view = "SELECT who AS user, '1' AS origin, '2' AS destination, CAST(who AS TIMESTAMP) AS departure FROM secret"
+        for source in (f"{postgresql.url}#failing", connection.sql(view)):
+            with pytest.raises(HistoryError, match="stopped before all rows") as caught:
+                counted(source)
+            assert "Ada" not in repr(caught.value)
+            assert caught.value.__context__ is None
+            assert caught.value.__cause__ is None
+
+    def test_nothing_can_be_written(self, postgresql: PostgreSQL) -> None:
+        with psycopg.connect(postgresql.url, autocommit=True) as server:
+            server.execute("DROP TABLE IF EXISTS noted CASCADE")
+            server.execute("CREATE TABLE noted (n int)")
+            server.execute(
+                "CREATE OR REPLACE FUNCTION note() RETURNS text LANGUAGE sql "
+                "AS 'INSERT INTO noted VALUES (1) RETURNING 1::text'"
+            )
+            server.execute(
+                "CREATE VIEW noting AS SELECT note() AS origin, '2' AS destination, "
+                "TIMESTAMP '2026-03-28 07:30' AS departure"
+            )
+            with pytest.raises(HistoryError, match="stopped before"):
+                counted(f"{postgresql.url}#noting")
+            assert server.execute("SELECT count(*) FROM noted").fetchone() == (0,)
+
+
+def _city() -> pr.Network:
+    """Two by two nodes of a town, with places."""
+    tail, head = [0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]
+    places = [(8.0, 50.0), (8.02, 50.0), (8.02, 50.01), (8.01, 50.01)]
+    return pr.Network(tail, head, pr.Latency.affine(np.ones(8), 30.0), range(1, 5), coordinates=places, crs="EPSG:4326")
+
+
+def test_a_raster_differs_from_exact_geometry_by_half_a_cell_at_most() -> None:
+    from privroute.history.nearest_zone import NearestZone  # noqa: PLC0415
+    from privroute.history.trip_raster import TripRaster  # noqa: PLC0415
+
+    roads = _city()
+    nearest = NearestZone(roads, None)
+    raster = TripRaster.of(nearest)
+    node = dict(zip(zip(raster.x.tolist(), raster.y.tolist(), strict=True), raster.node.tolist(), strict=True))
+    chance = np.random.default_rng(1)
+    lon, lat = chance.uniform(7.99, 8.03, 4000), chance.uniform(49.99, 50.02, 4000)
+    exact = nearest(lon, lat)
+    per = raster.per_degree
+    by_cell = [node.get((math.floor(x * per), math.floor(y * per)), -1) for x, y in zip(lon, lat, strict=True)]
+    differ = np.flatnonzero(exact != by_cell)
+    assert differ.size < 0.1 * lon.size
+    around = [(dx / (2 * per), dy / (2 * per)) for dx in (-1, 0, 1) for dy in (-1, 0, 1)]
+    for at in differ:  # whoever differs lies within half a cell of the zone that it got, or of none
+        near = {int(nearest(lon[[at]] + dx, lat[[at]] + dy)[0]) for dx, dy in around}
+        assert by_cell[at] in near
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"origin": "2"}, "no column 'departure' for departure"),
+        ({"departure": [True]}, "has a type that holds no numbers, texts or times"),
+        ({"departure": [Decimal("1.5")]}, "has a type by which DuckDB cannot count trips"),
+    ],
+)
+def test_columns_are_refused_by_their_types_alone(columns: dict[str, Any], message: str) -> None:
+    table = pa.table(
+        {"origin": ["1"], "destination": ["2"]} | {name: value for name, value in columns.items() if name != "origin"}
+    )
+    with pytest.raises(HistoryError, match=message):
+        counted(relation(table))
+
+
+@POSTGRES
+def test_times_in_utc_need_a_time_zone_and_texts_are_no_times(postgresql: PostgreSQL) -> None:
+    with psycopg.connect(postgresql.url, autocommit=True) as server:
+        for name, kind in (("aware", "timestamptz"), ("told", "text")):
+            server.execute(f"DROP TABLE IF EXISTS {name}")
+            server.execute(f"CREATE TABLE {name} (origin text, destination text, departure {kind})")
+    with pytest.raises(HistoryError, match="such times need tz="):
+        counted(f"{postgresql.url}#aware")
+    with pytest.raises(HistoryError, match="name a column of times"):
+        counted(f"{postgresql.url}#told")
+    for address, message in (
+        (postgresql.url, "name the table behind a #"),
+        (f"{postgresql.url}#none", "no such table"),
+        ("postgresql://eve:geheim@127.0.0.1:1/x#trips", "cannot be reached"),
+        ("spark://nowhere", "an address of Spark"),
+    ):
+        with pytest.raises(HistoryError, match=message) as caught:
+            counted(address)
+        assert "geheim" not in str(caught.value)
+
+
+@POSTGRES
+def test_the_salt_is_a_parameter_and_no_text_has_it(postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
+    salt = secrets.token_hex(16)
+    monkeypatch.setattr(trip_engines, "new_salt", lambda: salt)
+    texts: list[str] = []
+    right = psycopg.Cursor.execute
+
+    def watched(cursor: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        texts.append(str(query))
+        return right(cursor, query, *rest, **more)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", watched)
+    with psycopg.connect(postgresql.url, autocommit=True) as server:
+        server.execute("DROP TABLE IF EXISTS salted")
+        server.execute('CREATE TABLE salted ("user" bigint, origin text, destination text, departure timestamp)')
+    counted(f"{postgresql.url}#salted", unit="user", max_requests=2, max_per_pair=1)
+    assert any("md5" in text for text in texts)
+    assert not any(salt in text for text in texts)
+
+
+@POSTGRES
+def test_learn_takes_addresses(postgresql: PostgreSQL, tmp_path: Path) -> None:
+    with psycopg.connect(postgresql.url, autocommit=True) as server:
+        server.execute("DROP TABLE IF EXISTS rides")
+        server.execute("CREATE TABLE rides (origin bigint, destination bigint, departure timestamp)")
+        server.execute("INSERT INTO rides SELECT 1, 2, TIMESTAMP '2026-03-28 07:30' FROM generate_series(1, 40)")
+    words = ("--network", "sioux-falls", "--from", "2026-03-28", "--to", "2026-03-28", "--period", "07:00-08:00")
+    table = f"{postgresql.url.replace('privroute@', 'privroute:geheim@')}#rides"
+    tried = run("learn", *words, "--trips", table, "--dry-run", width=300)
+    assert tried.code == 0, tried.err
+    assert "40 of 40 rows counted" in tried.text
+    done = run("learn", *words, "--trips", table, "--epsilon", 1, "--delta", "1e-6", "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "geheim" not in done.text + tried.text
+    assert "one table" in refused("learn", *words, "--trips", table, "--trips", "x.csv", "--dry-run")

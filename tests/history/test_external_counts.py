@@ -1,0 +1,110 @@
+"""Counts of another system: each row by itself, and the certificate says what was asserted."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import privroute as pr
+from privroute.errors import FormatError, HistoryError
+from privroute.release.explanation import explain
+
+CITY = pr.sioux_falls()
+DAY = dt.date(2026, 3, 2)
+
+
+def study(period: Any = ("07:00", "08:00"), **bounds: Any) -> pr.Study:
+    calendar = pr.Calendar.of(period, (DAY, DAY + dt.timedelta(days=1)))
+    contribution = pr.Contribution(**bounds) if bounds else None
+    frame = pr.Frame(CITY.demand.pairs, calendar, contribution=contribution)
+    return pr.Study(CITY.network, frame, pr.Guarantee(1.0, 1e-6, bounds.get("unit", "request")), pr.Counts())
+
+
+def table(**columns: Any) -> pa.Table:
+    good: dict[str, Any] = {"day": [DAY], "origin": [1], "destination": ["2"], "trips": [3]}
+    return pa.table(good | columns)
+
+
+def test_rows_are_added_up_and_bad_ones_dropped(tmp_path: Path) -> None:
+    rows = [
+        ("2026-03-02", "1", "2", 3),
+        ("2026-03-02", " 1", "2 ", 4),
+        ("2026-03-03", "1", "2", 5),
+        ("2026-03-04", "1", "2", 100),
+        ("yesterday", "1", "2", 100),
+        (None, "1", "2", 100),
+        ("2026-03-02", "1", "1", 100),
+        ("2026-03-02", "nowhere", "2", 100),
+        ("2026-03-02", "1", "2", -1),
+        ("2026-03-02", "1", "2", None),
+    ]
+    names = ("day", "origin", "destination", "trips")
+    given = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    pq.write_table(given, tmp_path / "counts.parquet")
+    seen: list[Any] = []
+    histories = [pr.read_counts(source, study(), report=seen.append) for source in (given, tmp_path / "counts.parquet")]
+    assert histories[0] == histories[1]
+    pair = CITY.demand.pairs
+    at = [(o, d) for o, d in zip(pair.origin.tolist(), pair.destination.tolist(), strict=True)].index((0, 1))
+    assert histories[0].counts[:, at].tolist() == [7, 5]
+    assert histories[0].counts.sum() == 12
+    assert (seen[0].counted, seen[0].outside, seen[0].unreadable_time, seen[0].unreadable_count) == (3, 1, 2, 2)
+    assert (seen[0].within_zone, seen[0].unknown_zone) == (1, 1)
+
+
+def test_several_periods_by_either_name() -> None:
+    several = study(["06:00-09:00/60min"])
+    given = table(
+        day=[DAY] * 4,
+        origin=[1] * 4,
+        destination=["2"] * 4,
+        trips=[1, 2, 4, 8],
+        period=["06:00", "07:00-08:00", "08:00", "09:00"],
+    )
+    found = pr.read_counts(given, several, report=lambda _: None)
+    assert [int(part.counts.sum()) for part in found.parts()] == [1, 2, 4]
+    with pytest.raises(FormatError, match="no column 'period'"):
+        pr.read_counts(table(), several)
+
+
+def test_the_certificate_says_what_was_asserted(tmp_path: Path) -> None:
+    counts = pr.read_counts(table(), study(), report=lambda _: None)
+    release = pr.learn(CITY.network, counts, pr.Guarantee(1.0, 1e-6))
+    assert release.certificate.data == "counts"
+    release.save(tmp_path / "out")
+    again = pr.load_release(tmp_path / "out").certificate
+    assert again.data == "counts"
+    assert "asserted by the publisher and was not checked" in str(explain(again))
+
+
+def test_a_stream_does_not_take_them(tmp_path: Path) -> None:
+    one = pr.Frame(CITY.demand.pairs, pr.Calendar.of(("07:00", "08:00"), (DAY, DAY)))
+    of_one_day = pr.Study(CITY.network, one, pr.Guarantee(1.0, 1e-6), pr.Counts())
+    counts = pr.read_counts(table(), of_one_day, report=lambda _: None)
+    with pytest.raises(HistoryError, match="counted by privroute"):
+        pr.Stream(tmp_path / "days", CITY.network, pr.Guarantee(1.0, 1e-6)).add_day(counts)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"trips": [1.5]}, "'trips' has a type"),
+        ({"day": [1]}, "'day' has a type"),
+        ({"origin": [None]}, "'origin' has"),
+    ],
+)
+def test_schemas_are_refused(columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        pr.read_counts(table(**columns), study())
+
+
+def test_other_sources_and_totals_are_refused() -> None:
+    with pytest.raises(HistoryError, match="pass an Arrow table"):
+        pr.read_counts([1, 2], study())
+    with pytest.raises(HistoryError, match="pass privroute.Study"):
+        pr.read_counts(table(), CITY.network)  # type: ignore[arg-type]
