@@ -8,10 +8,13 @@ CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 
 , := ,
 
-SANITIZED := build/sanitized/privroute
-BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/servers.py benchmarks/flow_mechanisms.py,$(wildcard benchmarks/*.py))
+COVERAGE_FLOOR := 90
 
-.PHONY: demo test lint sanitize browser servers bench docs wheel clean
+SANITIZED := build/sanitized/privroute
+BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/servers.py benchmarks/checkout.py benchmarks/history.py benchmarks/flow_mechanisms.py \
+  $(wildcard benchmarks/endurance_*.py),$(wildcard benchmarks/*.py))
+
+.PHONY: demo test lint sanitize browser servers coverage lowest constraints compilers kernels aarch64 plain bench docs wheel clean
 
 demo: $(VENV)/.run
 	$(BIN)/privroute demo
@@ -24,6 +27,53 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+	$(BIN)/codespell
+	$(BIN)/cppcheck --enable=warning,performance,portability --std=c++20 --suppressions-list=.cppcheck-suppressions \
+	  --inline-suppr --error-exitcode=1 --quiet core
+
+# Lines of the package that the tests run, with a floor. The compiled core and processes that tests start do not count.
+coverage: $(VENV)/.test
+	$(BIN)/pytest -n auto --cov=privroute --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_FLOOR)
+
+# Versions of everything that the tests and linters use, so that they are the same on every machine. `make constraints`
+# takes the newest ones that fit pyproject.toml.
+constraints: $(VENV)/.python
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --no-annotate --no-header \
+	  --extra test --extra lint --extra docs --extra sumo --no-emit-package privroute --output-file constraints.txt
+
+# The oldest versions that pyproject.toml allows, of everything that the package itself needs, in an environment of its own.
+lowest: $(VENV)/.python
+	$(BIN)/python -m pip install --quiet uv
+	$(PYTHON) -m venv --clear build/lowest
+	mkdir -p build && $(BIN)/uv pip compile pyproject.toml --quiet --resolution lowest-direct --extra all \
+	  --python build/lowest/bin/python --no-emit-package privroute --output-file build/lowest.txt
+	$(BIN)/uv pip install --quiet --python build/lowest/bin/python --constraint build/lowest.txt '.[all]' hypothesis httpx \
+	  mpmath openmatrix playwright pytest pytest-xdist
+	cd build/lowest && bin/privroute demo --out demo >/dev/null
+	build/lowest/bin/python -m pytest -q -n auto -W default tests/network tests/release tests/policy tests/privacy tests/study \
+	  tests/history/test_trips.py tests/serve/test_api.py tests/serve/test_answers.py
+
+# The compiled core with warnings as errors by both compilers, where they are installed.
+compilers: $(VENV)/.test
+	for compiler in g++ clang++; do command -v $$compiler >/dev/null || continue; \
+	  CXX=$$compiler $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/compilers/$$compiler . \
+	    --config-settings=cmake.define.PRIVROUTE_WERROR=ON --config-settings=build-dir=build/compile-$$compiler || exit 1; done
+
+# The kernels without Python, here and for 64-bit ARM under qemu-user (Debian: g++-aarch64-linux-gnu and qemu-user).
+KERNELS := tests/core/kernels_test.cpp $(addprefix core/,assignment.cpp bush_solver.cpp elimination.cpp projection.cpp \
+  projection_exact.cpp projection_plain.cpp projection_plain8.cpp projection_plan.cpp projection_scaling.cpp route_sets.cpp)
+STRICT := -std=c++20 -O2 -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -ffp-contract=off -pthread
+kernels:
+	@mkdir -p build
+	$(CXX) $(STRICT) $(KERNELS) -o build/kernels && build/kernels
+aarch64:
+	@mkdir -p build
+	aarch64-linux-gnu-g++ $(STRICT) -static $(KERNELS) -o build/kernels-aarch64 && qemu-aarch64 build/kernels-aarch64
+
+# The plain kernels, as on machines without vector instructions.
+plain: $(VENV)/.test
+	PRIVROUTE_INSTRUCTION_SET=plain $(BIN)/pytest -n auto tests/flows tests/policy tests/mechanism
 
 # The page is tested in Chromium. Under CI=true it is installed where there is none, and then the tests insist on it.
 browser:
@@ -87,7 +137,7 @@ $(VENV)/.docs: EXTRAS := docs
 $(VENV)/.bench: EXTRAS := all,bench
 $(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: $(VENV)/.python $(CORE)
 	@echo "Installing privroute[$(EXTRAS)] into $(VENV) (builds the compiled core, about a minute the first time)"
-	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet $(if $(findstring test,$(EXTRAS)),--constraint constraints.txt) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 clean:

@@ -32,7 +32,7 @@ from serve import start_seconds
 import privroute as pr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TRIPS_PER_H = 1_360_427
 GUARANTEE = pr.Guarantee(epsilon=1.0, delta=1e-6)
@@ -214,7 +214,11 @@ def tables(phases: Phases, network: pr.Network, demand: pr.Demand, work: Path) -
     write_table(work / "trips.tntp", demand, network)
     write_csv(work / "trips.csv", demand, network)
     write_matrix(work / "trips.omx", demand, network)
-    readers = {"tntp": pr.read_tntp_trips, "csv": pr.read_od_csv, "omx": pr.read_omx}
+    readers: dict[str, Callable[..., pr.Demand]] = {
+        "tntp": pr.read_tntp_trips,
+        "csv": pr.read_od_csv,
+        "omx": pr.read_omx,
+    }
     for kind, read in readers.items():
         path = work / f"trips.{kind}"
         size_mb = path.stat().st_size / 1e6

@@ -71,7 +71,7 @@ Owned<std::int64_t> in_hours(const Array<std::int64_t>& time_us, const Array<boo
         std::size_t count = 0;
         for (std::size_t at = 0; at < time_us.size(); ++at) {
             found[count] = static_cast<std::int64_t>(at);  // overwritten by the next one unless it counts
-            count += !present.data()[at] | within_hours(time_us.data()[at], from, length);
+            count += std::size_t{!present.data()[at]} | std::size_t{within_hours(time_us.data()[at], from, length)};
         }
         found.resize(count);
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 from datetime import date, timedelta
 from pathlib import Path
@@ -171,3 +173,17 @@ def test_naming_the_time_zone_later_loosens_nothing(tmp_path: Path, ledger: pr.L
         ledger.set_time_zone("Europe/Berlin")
     with pytest.raises(pr.PrivrouteError, match="time_zone"):
         pr.Ledger.create(tmp_path / "b.ledger", "b", pr.Approval(1.0, 1e-6)).set_time_zone("Nowhere")
+
+
+def test_ledger_and_releases_know_each_other_by_digest(tmp_path: Path, ledger: pr.Ledger) -> None:
+    folders = [made(tmp_path, ledger, 0, 5), made(tmp_path, ledger, 3, 5)]
+    account = ledger.account()
+    digests = [hashlib.sha256((Path(folder) / "release.json").read_bytes()).hexdigest() for folder in folders]
+    assert [charge.releases for charge in account.charges] == [(digest,) for digest in digests]
+    assert [charge.folders for charge in account.charges] == [(str(folder),) for folder in folders]
+    assert [finding.listed for finding in verify(account, charges_of_releases(folders))] == [True, True]
+    pr.load_release(folders[0]).save(tmp_path / "again")  # the same certificate; the ledger knows its bytes
+    changed = json.loads((Path(folders[1]) / "release.json").read_text())
+    (Path(folders[1]) / "release.json").write_text(json.dumps({**changed, "quality": None}))
+    found = verify(account, charges_of_releases([tmp_path / "again", folders[1]]))
+    assert [(finding.good, finding.listed) for finding in found] == [(True, True), (True, False)]

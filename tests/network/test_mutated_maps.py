@@ -40,8 +40,11 @@ class Small(City):
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return sound_files(tmp_path_factory.mktemp("sound"))
+
+
+def sound_files(folder: Path) -> dict[str, bytes]:
     """One sound file of each kind."""
-    folder = tmp_path_factory.mktemp("sound")
     city = Small(3)
     extract = city.write(folder / "a.osm")
     with osmium.SimpleWriter(str(folder / "a.osm.pbf")) as writer:

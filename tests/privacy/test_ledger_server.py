@@ -254,7 +254,7 @@ def test_a_curator_who_may_only_add_entries_can_charge_and_change_nothing(
         "USAGE ON SCHEMA S!",
         "SELECT ON ALL TABLES IN SCHEMA S!",
         "INSERT ON S!.charge, S!.written",
-        "UPDATE (entries) ON S!.ledger",
+        "UPDATE ON S!.ledger",
     ):
         change(f"GRANT {grant} TO {name}")
     curator = Ledger(f"postgresql://{name}@127.0.0.1:{postgresql.port}/postgres#{schema}")

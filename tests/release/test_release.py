@@ -23,6 +23,7 @@ from tests.release.certificates import for_policy
 import privroute as pr
 from privroute.errors import LargeDeltaWarning, ReleaseError
 from privroute.network.curves import CURVES
+from privroute.release.folder import exchanged
 from privroute.release.release import Release
 
 SCENARIO = pr.sioux_falls()
@@ -136,6 +137,38 @@ def test_a_folder_with_the_name_of_a_table_is_not_replaced(tmp_path: Path) -> No
         RELEASE.save(tmp_path / "out", overwrite=True)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="folders are exchanged in one step on Linux only")
+def test_a_release_is_replaced_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No moment without a release: whatever is renamed, the place has one before and after."""
+    RELEASE.save(tmp_path / "out")
+    rename, seen = Path.replace, []
+
+    def watched(self: Path, target: Path) -> Path:
+        seen.append((tmp_path / "out" / "release.json").exists())
+        found = rename(self, target)
+        seen.append((tmp_path / "out" / "release.json").exists())
+        return found
+
+    monkeypatch.setattr(Path, "replace", watched)
+    replace(RELEASE, demand=None).save(tmp_path / "out", overwrite=True)
+    assert seen == [True, True]
+    assert pr.load_release(tmp_path / "out").demand is None
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_folders_that_cannot_be_exchanged_stay(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    assert not exchanged(tmp_path / "one", tmp_path / "gone")
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
+
+
+@pytest.fixture
+def in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on file systems that cannot exchange folders."""
+    monkeypatch.setattr("privroute.release.folder.exchanged", lambda *_: False)
+
+
+@pytest.mark.usefixtures("in_steps")
 @pytest.mark.parametrize("failing", [1, 2])
 def test_a_failed_replacement_keeps_the_old_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
@@ -156,6 +189,7 @@ def test_a_failed_replacement_keeps_the_old_release(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.usefixtures("in_steps")
 def test_an_old_release_that_can_be_moved_neither_way_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     RELEASE.save(tmp_path / "out")
     rename, calls = Path.replace, []

@@ -149,8 +149,35 @@ def test_a_signature_that_claims_the_trusted_key_is_refused(copy: Path, public: 
 
 def test_files_that_nobody_signed_are_refused(copy: Path, public: Path) -> None:
     (copy / "zones.parquet").write_bytes(b"")
-    with pytest.raises(ReleaseError, match="was not signed"):
+    with pytest.raises(ReleaseError, match="no signature covers"):
         pr.load_release(copy, trusted=public)
+
+
+def test_a_key_in_the_folder_is_never_signed_with_it(copy: Path, key: Path, public: Path) -> None:
+    shutil.copy(key, copy / "agency")
+    for signing in (key, copy / "agency"):
+        with pytest.raises(ReleaseError, match="no signature covers: 'agency'; remove it"):
+            pr.sign_release(copy, signing)
+    with pytest.raises(ReleaseError, match="no signature covers"):
+        pr.load_release(copy, trusted=public)
+
+
+def test_links_to_other_files_are_refused(copy: Path, public: Path, key: Path, tmp_path: Path) -> None:
+    """A link is what it leads to: the right bytes, or none of this release."""
+    other = tmp_path / "other"
+    a_release(2).save(other)
+    pr.sign_release(other, key)
+    for path in sorted(copy.iterdir()):
+        if path.read_bytes() == (other / path.name).read_bytes():
+            continue  # the network is the same
+        aside = path.rename(tmp_path / path.name)
+        for target in (other / path.name, tmp_path / "gone", tmp_path, Path("/dev/zero")):
+            path.symlink_to(target)
+            with pytest.raises(PrivrouteError):
+                pr.load_release(copy, trusted=public)
+            path.unlink()
+        aside.rename(path)
+    pr.load_release(copy, trusted=public)
 
 
 def test_unsigned_releases_are_read_unless_a_key_is_given(copy: Path, public: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -164,6 +166,29 @@ def test_what_is_no_request_is_answered_or_dropped_and_the_server_stays(
     status, _ = raw(address, request_bytes)
     assert status < 500
     assert client.get("/v1/health").status_code == 200
+
+
+def test_clients_that_leave_in_the_middle_of_a_body_leave_no_traces_in_the_log(
+    address: str, client: httpx.Client
+) -> None:
+    seen: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = seen.append  # type: ignore[method-assign, assignment]
+    log = logging.getLogger("uvicorn.error")
+    log.addHandler(handler)
+    try:
+        head = b"POST /v1/batch HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n"
+        place = urlsplit(address)
+        for _ in range(5):
+            with socket.create_connection((place.hostname or "", place.port or 80), timeout=10) as connection:
+                connection.sendall(head + b'{"pairs": [')
+                client.get("/v1/health")
+        for _ in range(20):
+            assert client.get("/v1/health").status_code == 200
+            time.sleep(0.01)
+    finally:
+        log.removeHandler(handler)
+    assert [record.levelname for record in seen if record.levelno >= logging.ERROR] == []
 
 
 def test_a_fault_of_ours_shows_nothing_of_the_inside(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

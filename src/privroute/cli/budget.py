@@ -13,6 +13,7 @@ from privroute.errors import InputError
 from privroute.study.guarantee import delta_caveat, short
 
 if TYPE_CHECKING:
+    from privroute.mechanism.lost_ledger import Finding
     from privroute.privacy.ledger import Account, Charge
 
 __all__ = ["budget", "grouped_days"]
@@ -30,6 +31,8 @@ _FINDINGS = {
     "missing": "NOT CHARGED",
     "cheaper": "CHARGED FOR LESS than its certificate says",
 }
+
+_NOT_LISTED = "; the ledger lists another release for it: derived from that one, or changed"
 
 LedgerArgument = Annotated[
     str,
@@ -196,13 +199,19 @@ def verify(
     findings = compared(account, known)
     bad = [finding for finding in findings if not finding.good]
     if as_json:
-        say_json({"good": not bad, "findings": [asdict(finding) for finding in findings]})
+        given = {finding.entry for finding in findings}
+        others = [charge.entry for charge in account.charges if charge.entry not in given]
+        say_json({"good": not bad, "findings": [asdict(finding) for finding in findings], "entries_not_given": others})
     else:
         rows = [
-            (finding.place, "-" if finding.entry is None else f"{finding.entry:,}", _FINDINGS[finding.status])
+            (finding.place, "-" if finding.entry is None else f"{finding.entry:,}", _words(finding))
             for finding in findings
         ]
         table(f"Charges to {account.dataset}", ["release", "entry", "finding"], rows, left=(0, 2))
+        given = {finding.entry for finding in findings}
+        others = [charge for charge in account.charges if charge.entry not in given]
+        if others:
+            line(f"{number_of(len(others), 'more charge')} in the ledger, of which no release was given")
         if bad:
             warn(f"{len(bad):,} of {len(findings):,} are not charged in full; the budget spent is larger than shown.")
     if bad:
@@ -270,6 +279,10 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
         ]
         columns = ["entry", "charged", "mechanism", "epsilon", "delta", "days and period", "release"]
         table(f"Charges to {account.dataset}", columns, rows, left=(1, 2, 5, 6))
+
+
+def _words(finding: "Finding") -> str:
+    return _FINDINGS[finding.status] + (_NOT_LISTED if finding.listed is False else "")
 
 
 def _accounts(ledger: str, dataset: str | None) -> "list[Account]":
@@ -389,4 +402,5 @@ def _charge_values(charge: "Charge") -> dict[str, Any]:
         "scope": charge.scope.as_json(),
         "digest": charge.digest,
         "folders": list(charge.folders),
+        "releases": list(charge.releases),
     }

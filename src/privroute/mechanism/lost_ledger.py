@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from privroute.privacy.budget import Approval, Spending
 from privroute.privacy.ledger import Ledger, scope_of_calendar, store_at
 from privroute.privacy.scope import Scope
 from privroute.privacy.sensitivity import summed_counts_sensitivity
+from privroute.release.folder import digest_of
 from privroute.release.reading import read_certificate
 from privroute.study.calendar import Calendar, Period
 from privroute.study.contribution import Contribution
@@ -48,6 +49,7 @@ class KnownCharge:
 
     budget : dataset, entry, digest, and what was approved and spent
     place : the folder or file that says so
+    release : digest of the release that says so, or None
     """
 
     budget: Mapping[str, Any]
@@ -58,6 +60,7 @@ class KnownCharge:
     time_zone: str | None
     bounds: tuple[int, int, bool] | None
     place: str
+    release: str | None = None
 
     @property
     def entry(self) -> int:
@@ -67,7 +70,10 @@ class KnownCharge:
 
 def charges_of_releases(folders: Iterable[str | os.PathLike[str]]) -> list[KnownCharge]:
     """What each release folder says it was charged; one that was not charged is refused."""
-    return [_of_certificate(read_certificate(folder), os.fspath(folder)) for folder in folders]
+    return [
+        replace(_of_certificate(read_certificate(folder), os.fspath(folder)), release=digest_of(Path(folder)))
+        for folder in folders
+    ]
 
 
 def _of_certificate(certificate: Certificate, place: str) -> KnownCharge:
@@ -214,11 +220,14 @@ class Finding:
     status : "same"; "rebuilt": the same charge under another number, in a ledger that was made again; "missing": it is
         not charged; "cheaper": the ledger has a smaller cost or fewer times than the certificate
     entry : in the ledger, or None
+    listed : whether the ledger has the digest of this very release; None where it has none for the charge. What is made
+        of a release without new trips (another network, a copy that was saved again) is charged and not listed
     """
 
     place: str
     status: str
     entry: int | None
+    listed: bool | None = None
 
     @property
     def good(self) -> bool:
@@ -237,7 +246,8 @@ def _finding(account: Account, known: KnownCharge) -> Finding:
     same = [charge for charge in account.charges if charge.digest == known.budget["digest"]]
     if same:
         covered = _covers(same[0], known)
-        return Finding(known.place, "same" if covered else "cheaper", same[0].entry)
+        listed = known.release in same[0].releases if same[0].releases and known.release else None
+        return Finding(known.place, "same" if covered else "cheaper", same[0].entry, listed)
     alike = [charge for charge in account.charges if charge.mechanism == known.mechanism and _covers(charge, known)]
     exact = [charge for charge in alike if charge.scope == known.scope]
     if exact:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 import unicodedata
 import warnings
 from dataclasses import astuple, dataclass, replace
@@ -45,6 +46,7 @@ __all__ = [
 Place = str | os.PathLike[str] | Store
 
 _LONGEST_NAME = 200
+_NOTE = re.compile(r"sha256:([0-9a-f]{64}) (.*)", re.DOTALL)
 _LONGEST_FOLDER = 4096
 _CLOCKS_APART_S = 26 * 3600  # from UTC-12 to UTC+14
 _AROUND_CLOCKS = "time zone"
@@ -58,6 +60,7 @@ class Charge:
     at : when it was charged; mechanism, epsilon, delta : what was asked for
     rho : what it costs; scope : when its trips were made
     folders : where its release was written; none: it was charged, and no release is known to have been written
+    releases : SHA-256 of release.json of each release that was written
     """
 
     entry: int
@@ -69,6 +72,15 @@ class Charge:
     scope: Scope
     digest: str
     folders: tuple[str, ...] = ()
+    releases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """A note "sha256:... out/" is a digest and a folder."""
+        found = [_NOTE.fullmatch(note) for note in self.folders]
+        folders = (note if match is None else match[2] for note, match in zip(self.folders, found, strict=True))
+        digests = dict.fromkeys((*self.releases, *(match[1] for match in found if match is not None)))
+        object.__setattr__(self, "folders", tuple(folders))
+        object.__setattr__(self, "releases", tuple(digests))
 
     @property
     def status(self) -> str:

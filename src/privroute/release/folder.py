@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
 import os
 import re
 import secrets
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -25,6 +28,8 @@ __all__ = [
     "SIGNATURE",
     "STREETS",
     "ZONES",
+    "digest_of",
+    "exchanged",
     "flush",
     "folder_beside",
     "is_of_slot",
@@ -42,6 +47,7 @@ FIXED_COST = "fixed_cost_min"
 STREETS, ZONES = "streets.parquet", "zones.parquet"
 SIGNATURE = "signature.json"
 FILES = frozenset({MANIFEST, NODES, LINKS, POLICY, ROUTES, DEMAND, STREETS, ZONES, SIGNATURE})
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 _OF_SLOTS = re.compile(r"(policy|routes|demand)_([a-z][a-z0-9-]*_)?[0-9]{4,6}-[0-9]{4,6}\.(arrow|parquet)")
 
 
@@ -59,6 +65,11 @@ def is_of_slot(name: str) -> bool:
 def is_ours(name: str) -> bool:
     """Whether a release may have a file of this name."""
     return name in FILES or is_of_slot(name)
+
+
+def digest_of(folder: Path) -> str:
+    """SHA-256 of a release's manifest, which has the checksums of all other files."""
+    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
 
 
 def only_a_release(folder: Path) -> bool:
@@ -86,11 +97,42 @@ def folder_beside(target: Path, ending: str) -> Path:
 
 
 def put_in_place(beside: Path, target: Path) -> None:
-    """Rename onto `target`; a release that is there is moved aside first, and back if the renaming fails."""
+    """Rename onto `target`; a release that is there is replaced in one step, so that readers find one or the other.
+
+    Where the file system cannot exchange folders, it is moved aside first, and back if the renaming fails.
+    """
     if not target.exists() or not any(target.iterdir()):
         beside.replace(target)
+        flush(target.parent)
         return
     aside = folder_beside(target, "old")
+    if exchanged(beside, target):
+        with suppress(OSError):
+            beside.replace(aside)
+    else:
+        _replace_in_steps(beside, target, aside)
+    flush(target.parent)
+    with suppress(OSError):  # the new release is in its place; only the old one's own files are removed
+        for path in aside.iterdir():
+            if is_ours(path.name):
+                path.unlink(missing_ok=True)
+        aside.rmdir()
+
+
+def exchanged(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; False where the system or the file system cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):  # a C library without it
+        return False
+    names = [ctypes.c_char_p(os.fsencode(path)) for path in (one, other)]
+    here = ctypes.c_int(_HERE)
+    return bool(rename(here, names[0], here, names[1], ctypes.c_uint(_EXCHANGE)) == 0)
+
+
+def _replace_in_steps(beside: Path, target: Path, aside: Path) -> None:
     try:
         target.replace(aside)
     except OSError:
@@ -101,11 +143,6 @@ def put_in_place(beside: Path, target: Path) -> None:
     except BaseException:
         _move_back(aside, target)
         raise
-    with suppress(OSError):  # the new release is in its place; only the old one's own files are removed
-        for path in aside.iterdir():
-            if is_ours(path.name):
-                path.unlink(missing_ok=True)
-        aside.rmdir()
 
 
 def _move_back(aside: Path, target: Path) -> None:

@@ -6,11 +6,13 @@ import datetime as dt
 import math
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privroute.errors import InputError, ReleaseError
 from privroute.network.checks import show
 from privroute.release.files import write_release
+from privroute.release.folder import digest_of
 from privroute.release.frames import ReleaseFrames
 from privroute.release.part import Part
 from privroute.release.reading import read_release
@@ -43,7 +45,8 @@ class Release(ReleaseFrames):
     noisy_counts : (pairs,) int64, the integers that the mechanism released, negatives included, or None
     certificate : what is protected, and how strongly
     quality : how useful it is, measured on the trips under the same guarantee; None where nothing was measured
-    on_saved : called with the folder after the release was written, so that a ledger can record it
+    on_saved : called with the digest and the folder ("sha256:... out/") after the release was written, so that a ledger
+        can record it
     parts : of a release of several periods or kinds of days: what was released for each of `slots`. The fields above
         are then those of one of them, at first the busiest; `at` chooses another
     position : which of them
@@ -173,7 +176,7 @@ class Release(ReleaseFrames):
             )
         write_release(folder, self, overwrite=overwrite)
         if self.on_saved is not None:
-            self.on_saved(os.fspath(folder))
+            self.on_saved(f"sha256:{digest_of(Path(folder))} {os.fspath(folder)}")
 
     def __repr__(self) -> str:
         promise = "" if self.certificate.private else "NOT PRIVATE"

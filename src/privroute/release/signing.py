@@ -61,6 +61,7 @@ def sign_release(folder: str | os.PathLike[str], key: str | os.PathLike[str] | N
     secret = _private_key(key)
     place = Path(folder)
     manifest = _manifest_bytes(place)
+    _only_listed(place, manifest)
     public = _raw(secret.public_key())
     found = {
         "algorithm": "ed25519",
@@ -93,9 +94,7 @@ def check_signature(place: Path, manifest: bytes, trusted: str | os.PathLike[str
         key.verify(listed["signature"], _CONTEXT + manifest)
     except InvalidSignature:
         raise ReleaseError(f"{place}: the signature is not one of the trusted key {mine} for this {MANIFEST}") from None
-    unknown = sorted(path.name for path in place.iterdir() if path.name not in _listed(manifest))
-    if unknown:
-        raise ReleaseError(f"{place} has a file that was not signed: {unknown[0][:60]!r}")
+    _only_listed(place, manifest)
     return mine
 
 
@@ -108,6 +107,14 @@ def signed_by(folder: str | os.PathLike[str]) -> str | None:
 def fingerprint(public: bytes) -> str:
     """First 16 hexadecimal digits of the SHA-256 of a public key's 32 bytes."""
     return hashlib.sha256(public).hexdigest()[:16]
+
+
+def _only_listed(place: Path, manifest: bytes) -> None:
+    """Refuse files that the manifest does not list, such as a private key that was left in the folder."""
+    listed = _listed(manifest)
+    unknown = sorted(path.name for path in place.iterdir() if path.name not in listed)
+    if unknown:
+        raise ReleaseError(f"{place} has a file that no signature covers: {unknown[0][:60]!r}; remove it")
 
 
 def _listed(manifest: bytes) -> set[str]:

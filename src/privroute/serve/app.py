@@ -10,6 +10,7 @@ import orjson
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from privroute.errors import InputError, PolicyError
@@ -296,12 +297,15 @@ async def _body(request: Request) -> bytes:
     if kind != JSON:
         raise HTTPException(415, f"send the pairs as {JSON}")
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LARGEST_BODY:
-            raise HTTPException(
-                413, f"the request has more than {_LARGEST_BODY // 2**20} MB; ask for fewer pairs at once"
-            )
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _LARGEST_BODY:
+                raise HTTPException(
+                    413, f"the request has more than {_LARGEST_BODY // 2**20} MB; ask for fewer pairs at once"
+                )
+    except ClientDisconnect:  # nobody reads this; without it every such client would fill the log with a traceback
+        raise HTTPException(400, "the request ended in the middle of its body") from None
     return bytes(body)
 
 

@@ -37,17 +37,22 @@ def utc_offsets(days: Calendar, tz: str) -> list[tuple[int, int]]:
     return offsets
 
 
-def time_zone(tz: object) -> zoneinfo.ZoneInfo:
-    """The time zone of this name, such as Europe/Berlin."""
+def time_zone(tz: object) -> dt.tzinfo:
+    """The time zone of this name, such as Europe/Berlin; UTC needs no time zone data."""
     if isinstance(tz, str):
         try:
             return zoneinfo.ZoneInfo(tz)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            pass
+            if tz == "UTC":
+                return dt.UTC
+        if not zoneinfo.available_timezones():
+            raise HistoryError(
+                f"{named('tz')} is {show(tz)}, but this machine has no time zone data; install it: pip install tzdata"
+            )
     raise HistoryError(f"{named('tz')} is {show(tz)}; pass the name of a time zone, such as Europe/Berlin or UTC")
 
 
-def _change(zone: zoneinfo.ZoneInfo, before: dt.datetime, after: dt.datetime) -> int:
+def _change(zone: dt.tzinfo, before: dt.datetime, after: dt.datetime) -> int:
     """The second from which the later offset holds."""
     low, high = 0, int((after - before).total_seconds())
     old = _offset(zone, before)
@@ -60,7 +65,7 @@ def _change(zone: zoneinfo.ZoneInfo, before: dt.datetime, after: dt.datetime) ->
     return _microseconds(before) + high * SECOND_US
 
 
-def _offset(zone: zoneinfo.ZoneInfo, instant: dt.datetime) -> int:
+def _offset(zone: dt.tzinfo, instant: dt.datetime) -> int:
     offset = instant.astimezone(zone).utcoffset() or dt.timedelta(0)
     return offset // dt.timedelta(microseconds=1)
 
