@@ -198,9 +198,9 @@ def verify(
     ]
     findings = compared(account, known)
     bad = [finding for finding in findings if not finding.good]
+    given = {finding.entry for finding in findings}
+    others = [charge.entry for charge in account.charges if charge.entry not in given]
     if as_json:
-        given = {finding.entry for finding in findings}
-        others = [charge.entry for charge in account.charges if charge.entry not in given]
         say_json({"good": not bad, "findings": [asdict(finding) for finding in findings], "entries_not_given": others})
     else:
         rows = [
@@ -208,8 +208,6 @@ def verify(
             for finding in findings
         ]
         table(f"Charges to {account.dataset}", ["release", "entry", "finding"], rows, left=(0, 2))
-        given = {finding.entry for finding in findings}
-        others = [charge for charge in account.charges if charge.entry not in given]
         if others:
             line(f"{number_of(len(others), 'more charge')} in the ledger, of which no release was given")
         if bad:
