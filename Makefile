@@ -40,7 +40,7 @@ coverage: $(VENV)/.test
 constraints: $(VENV)/.python
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --no-annotate --no-header \
-	  --extra test --extra lint --extra docs --extra sumo --no-emit-package privroute --output-file constraints.txt
+	  --extra test --extra lint --extra docs --extra sumo --extra spark --no-emit-package privroute --output-file constraints.txt
 
 # The oldest versions that pyproject.toml allows, of everything that the package itself needs, in an environment of its own.
 lowest: $(VENV)/.python
