@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
@@ -13,6 +14,7 @@ __all__ = ["ServerAddress", "driver", "is_address", "quoted"]
 _SCHEMES = ("postgresql://", "postgres://")
 _CONNECT_S = 20
 _LONGEST_NAME = 63
+_HOST = re.compile(r"(\[[^\[\]@]*\]|[^\[\]@:]*)(:[0-9]*)?")
 
 
 def is_address(text: object) -> bool:
@@ -57,7 +59,12 @@ class ServerAddress:
         name = tuple(fragment.split(".")) if fragment else ()
         if any(not part or len(part.encode()) > _LONGEST_NAME or not part.isprintable() for part in name):
             raise _bad()
-        host = parts.netloc.rpartition("@")[2] or ",".join(options.get("host", ["localhost"]))
+        named = parts.netloc.rpartition("@")[2]
+        # a password with signs that stand for themselves would be taken for a host, a database or a name, and shown
+        behind = parts.path + fragment + (parts.query if "@" not in parts.netloc else "")
+        if "@" in behind or not all(_HOST.fullmatch(host) for host in named.split(",")):
+            raise _bad()
+        host = named or ",".join(options.get("host", ["localhost"]))
         if ":" not in host and "port" in options:
             host += f":{options['port'][0]}"
         database = parts.path.strip("/") or ",".join(options.get("dbname", [""]))
@@ -85,5 +92,5 @@ class ServerAddress:
 def _bad() -> InputError:
     return InputError(
         "the address of the server cannot be read; pass one like postgresql://user@host:5432/database#name, with the "
-        "password in the file ~/.pgpass"
+        "password in the file ~/.pgpass, or its signs /, ?, # and @ as %2F, %3F, %23 and %40"
     )

@@ -212,6 +212,45 @@ class TestHostileRows:
         counts, rows = counted(f"{postgresql.url}#huge", unit="user", max_requests=1, max_per_pair=1)
         assert (sum(counts), rows.read) == (2, 2)
 
+    @pytest.mark.parametrize(("kind", "bits"), [("integer", 31), ("bigint", 63)])
+    def test_seconds_in_numbers_of_every_width(self, postgresql: PostgreSQL, kind: str, bits: int) -> None:
+        """Their microseconds are beyond what four bytes hold."""
+        departure = int(dt.datetime(2026, 3, 28, 7, 30, tzinfo=dt.UTC).timestamp())
+        with psycopg.connect(postgresql.url, autocommit=True) as server:
+            server.execute("DROP TABLE IF EXISTS seconds")
+            server.execute(f"CREATE TABLE seconds (origin text, destination text, departure {kind})")
+            for value in (departure, 2**bits - 1, -(2**bits), None):
+                server.execute("INSERT INTO seconds VALUES ('1', '2', %s)", (value,))
+        counts, rows = counted(f"{postgresql.url}#seconds", epoch_unit="s", tz="UTC")
+        assert (sum(counts), rows.read) == (1, 4)
+
+    def test_collations_that_do_not_tell_letters_apart(self, postgresql: PostgreSQL) -> None:
+        """A row has one zone, and users are told apart by their ids."""
+        with psycopg.connect(postgresql.url, autocommit=True) as server:
+            if not server.execute("SELECT 1 FROM pg_collation WHERE collprovider = 'i'").fetchone():
+                pytest.skip("this PostgreSQL was built without ICU")
+            server.execute("DROP TABLE IF EXISTS alike")
+            server.execute("DROP COLLATION IF EXISTS any_case")
+            server.execute("CREATE COLLATION any_case (provider=icu, locale='und-u-ks-level2', deterministic=false)")
+            texts = ", ".join(f'"{name}" text COLLATE any_case' for name in ("user", "origin", "destination"))
+            server.execute(f"CREATE TABLE alike ({texts}, departure timestamp)")
+            for user, origin in (("u", "A"), ("U", "a"), ("u", "A"), ("v", "x")):
+                values = (user, origin, "C")
+                server.execute("INSERT INTO alike VALUES (%s, %s, %s, '2026-03-28 07:30')", values)
+        city = _city()
+        roads = pr.Network(city.tail, city.head, pr.Latency.affine(np.ones(8), 30.0), ["A", "a", "C", "D"])
+        seen: list[Any] = []
+        for level, most in (({}, 3), ({"unit": "user", "max_requests": 1, "max_per_pair": 1}, 2)):
+            found = pr.read_trips(f"{postgresql.url}#alike", roads, report=seen.append, **GRID, **level)  # type: ignore[arg-type]
+            assert found.counts.sum() == most
+            assert (seen[-1].read, seen[-1].unknown_zone, seen[-1].outside) == (4, 1, 0)
+        assert found.counts.max() == 1
+
+    def test_tables_with_signs_of_the_driver(self, postgresql: PostgreSQL) -> None:
+        with psycopg.connect(postgresql.url, autocommit=True) as server:
+            server.execute('CREATE TABLE IF NOT EXISTS "50%s" (origin text, destination text, departure timestamp)')
+        assert counted(f"{postgresql.url}#50%s")[1].read == 0
+
     def test_what_an_engine_says_of_a_row_goes_nowhere(self, postgresql: PostgreSQL) -> None:
         """A view of the curator's may fail on a row; its words have the row."""
         with psycopg.connect(postgresql.url, autocommit=True) as server:

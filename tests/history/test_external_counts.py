@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -55,6 +56,25 @@ def test_rows_are_added_up_and_bad_ones_dropped(tmp_path: Path) -> None:
     assert histories[0].counts.sum() == 12
     assert (seen[0].counted, seen[0].outside, seen[0].unreadable_time, seen[0].unreadable_count) == (3, 1, 2, 2)
     assert (seen[0].within_zone, seen[0].unknown_zone) == (1, 1)
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_values_that_python_cannot_hold_are_dropped_like_others(tmp_path: Path, in_file: bool) -> None:
+    days = pa.array([(DAY - dt.date(1970, 1, 1)).days, 2**31 - 1, -(2**31), None], pa.int32()).view(pa.date32())
+    given = table(day=days, origin=[1] * 4, destination=["2"] * 4, trips=[3] * 4)
+    broken = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 3], np.int32)), pa.py_buffer(b"2\xff\xfe")]
+    )
+    texts = table(day=[DAY] * 2, origin=[1] * 2, destination=broken, trips=[3] * 2)
+    seen: list[Any] = []
+    for at, one in enumerate((given, texts)):
+        source: Any = one
+        if in_file:
+            source = tmp_path / f"{at}.parquet"
+            pq.write_table(one, source)
+        assert pr.read_counts(source, study(), report=seen.append).counts.sum() == 3
+    assert (seen[0].counted, seen[0].unreadable_time) == (1, 3)
+    assert (seen[1].counted, seen[1].unknown_zone) == (1, 1)
 
 
 def test_several_periods_by_either_name() -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -129,8 +130,15 @@ def test_a_wrong_address_says_neither_user_nor_password(postgresql: PostgreSQL) 
             Ledger(address)
         assert "eve" not in str(caught.value)
         assert "geheim" not in str(caught.value)
+        shown = "".join(traceback.format_exception(caught.value))
+        assert "psycopg.Op" not in shown  # the words of the driver
         assert caught.value.__context__ is None or "geheim" not in str(caught.value.__context__)
     assert "geheim" not in repr(ServerAddress.of("postgresql://eve:geheim@h/d"))
+    assert str(ServerAddress.of("postgresql://eve@[::1]:5,h:6/d#s")) == "postgresql://[::1]:5,h:6/d#s"
+    for sign in "#/?":  # of a password, not written as %23
+        for password in (f"ge{sign}heim", f"1{sign}heim"):
+            with pytest.raises(LedgerError, match="cannot be read"):
+                Ledger(f"postgresql://eve:{password}@h/d#s")
 
 
 def test_a_connection_lost_before_the_commit_leaves_nothing(ledger: Ledger, change: Callable[[str], None]) -> None:
@@ -213,6 +221,7 @@ def test_a_commit_that_did_not_wait_for_its_replicas_grants_nothing(
 ) -> None:
     """Somebody ends the waiting: the server then commits all the same, and warns."""
     change("SET synchronous_commit = local")
+    change("ALTER DATABASE postgres SET client_min_messages = error")  # which would keep the warning back
     change("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
     change("SELECT pg_reload_conf()")
     done = threading.Event()
@@ -313,6 +322,25 @@ class TestMoving:
         assert spend(moved, 2) == 2
         assert len(move_ledger(file.store, target)) == 1  # again: nothing changes
         assert len(moved.account().charges) == 2
+
+    @pytest.mark.parametrize("to_server", [False, True])
+    def test_one_that_arrived_and_was_lost_is_not_made_again(
+        self, postgresql: PostgreSQL, tmp_path: Path, schema: str, to_server: bool
+    ) -> None:
+        """It may have had charges that the old one does not know."""
+        server, file = f"{postgresql.url}#{schema}", tmp_path / "city.ledger"
+        old, new = (file, server) if to_server else (server, file)
+        spend(Ledger.create(old, "city", APPROVED))
+        (moved,) = move_ledger(old, new)
+        spend(moved, 2)
+        if to_server:
+            with psycopg.connect(postgresql.url, autocommit=True) as connection:
+                connection.execute(f"DROP SCHEMA {schema} CASCADE")
+        else:
+            file.unlink()
+        with pytest.raises(LedgerError, match="may have had more charges"):
+            move_ledger(old, new)
+        assert not moved.store.is_there()
 
     def test_nothing_is_replaced(self, ledger: Ledger, tmp_path: Path) -> None:
         other = Ledger.create(tmp_path / "other.ledger", "city", APPROVED)

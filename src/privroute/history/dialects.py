@@ -90,7 +90,8 @@ POSTGRESQL = Dialect(
     divide="/",
     # infinite times and those before 1 or after 9999 are on no day; numeric, so that nothing is rounded
     times={"local_us": put(_FINITE_TIME, "{0}", "TIMESTAMP"), "utc_us": put(_FINITE_TIME, "{0}", "TIMESTAMPTZ")},
-    text="CAST({0} AS TEXT)",
+    # compared by codes: by a collation of the column that does not tell letters apart, a row could have two zones
+    text='CAST({0} AS TEXT) COLLATE "C"',
     trimmed="btrim({0}, ' ' || chr(9) || chr(13))",
     matches="{0} ~ '{1}'",
     # texts of this form and numbers of a limited size, with 12 digits behind the point, are within a double

@@ -181,7 +181,8 @@ class Statements:
                 )
             return local, utc
         everywhere = form == "integer" and self.reading.epoch_unit is not None
-        found = self.reading.column(name, form) if everywhere or self.dialect.name == "DuckDB" else None
+        wide = f"CAST({name} AS BIGINT)" if everywhere else name  # products of narrower numbers would overflow
+        found = self.reading.column(wide, form) if everywhere or self.dialect.name == "DuckDB" else None
         if found is None:
             raise self._unusable(
                 "departure",

@@ -20,6 +20,7 @@ from privroute.history.period_histories import PeriodHistories
 from privroute.history.row_groups import open_parquet
 from privroute.history.trip_rows import TripRows
 from privroute.network.text_files import as_path
+from privroute.study.calendar import EPOCH
 from privroute.study.dates import read_date
 from privroute.study.settings import named_by_keys
 from privroute.study.study import Study
@@ -115,7 +116,7 @@ def _cell(
     at = rows.get((date, period.strip() if isinstance(period, str) else ""))
     if at is None:
         return "outside", -1
-    nodes = [labels.get(str(end).strip()) for end in (origin, destination)]
+    nodes = [None if end is None else labels.get(str(end).strip()) for end in (origin, destination)]
     if nodes[0] is None or nodes[1] is None:
         return "unknown_zone", -1
     pair = pairs.get((nodes[0], nodes[1]))
@@ -161,6 +162,27 @@ def _check_schema(schema: Any, names: list[str], place: object) -> None:
 
 
 def _tuples(batch: Any, *, with_period: bool) -> Iterator[tuple[Any, ...]]:
-    day, origin, destination, trips = (batch.column(name).to_pylist() for name in _COLUMNS)
-    period = batch.column(_PERIOD).to_pylist() if with_period else [""] * batch.num_rows
+    day, origin, destination, trips = (_values(batch.column(name)) for name in _COLUMNS)
+    period = _values(batch.column(_PERIOD)) if with_period else [""] * batch.num_rows
     return zip(day, period, origin, destination, trips, strict=True)
+
+
+def _values(column: Any) -> list[Any]:
+    """Python's values; None for those that it cannot hold, which Arrow would raise an error for."""
+    if pa.types.is_date32(column.type):
+        return [_date(days) for days in column.view(pa.int32()).to_pylist()]
+    if pa.types.is_integer(column.type):
+        return list(column.to_pylist())
+    return [_text(text) for text in column.cast(pa.large_binary()).to_pylist()]
+
+
+def _date(days: int | None) -> dt.date | None:
+    number = None if days is None else days + EPOCH.toordinal()
+    return None if number is None or not 1 <= number <= dt.date.max.toordinal() else dt.date.fromordinal(number)
+
+
+def _text(text: bytes | None) -> str | None:
+    try:
+        return None if text is None else text.decode()
+    except UnicodeDecodeError:
+        return None

@@ -183,7 +183,7 @@ class _Server:
         return int(self.arrays("SELECT count(*) AS n FROM {trips} AS t")["n"][0])
 
     def arrays(self, statement: str) -> dict[str, Any]:
-        text = statement.replace("%", "%%").replace("{trips}", self._table).replace("{salt}", "CAST(%(salt)s AS TEXT)")
+        text = statement.replace("{trips}", self._table).replace("%", "%%").replace("{salt}", "CAST(%(salt)s AS TEXT)")
         for table, content in self._public.items():
             text = text.replace(f"{{{table}}}", content)
         psycopg, failed = driver(), False

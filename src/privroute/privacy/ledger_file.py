@@ -41,7 +41,7 @@ __all__ = ["FileStore", "chained", "is_there", "make_file", "transaction"]
 _APPLICATION = 0x50_52_42_4C  # "PRBL"
 _VERSION = 1
 _MOVED = 1000  # the format of a ledger that was moved elsewhere: earlier versions of privroute refuse it too
-_MOVED_TABLE = "CREATE TABLE moved (place TEXT NOT NULL, at TEXT NOT NULL)"
+_MOVED_TABLE = "CREATE TABLE moved (place TEXT NOT NULL, at TEXT NOT NULL, arrived INTEGER NOT NULL)"
 _TABLES = {
     "dataset": (
         "CREATE TABLE dataset (name TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, unit TEXT NOT NULL, "
@@ -115,8 +115,14 @@ class _FileRecords(Records):
 
     def close(self, moved_to: str, at: str) -> None:
         self.run(_MOVED_TABLE)
-        self.run("INSERT INTO moved VALUES (?,?)", (moved_to, at))
+        self.run("INSERT INTO moved VALUES (?,?,0)", (moved_to, at))
         self.run(f"PRAGMA user_version = {_MOVED}")
+
+    def has_arrived(self) -> bool:
+        return bool(self.run("SELECT arrived FROM moved")[0][0])
+
+    def arrive(self) -> None:
+        self.run("UPDATE moved SET arrived = 1")
 
 
 def _moved_to(file: sqlite3.Connection) -> str | None:

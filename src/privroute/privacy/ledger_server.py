@@ -36,7 +36,12 @@ _VERSION = 1
 _WAIT_S = 60
 # name -> columns: name, type, whether it may not be NULL
 _COLUMNS: dict[str, list[tuple[str, str, bool]]] = {
-    "ledger": [("format", "integer", True), ("entries", "bigint", True), ("moved_to", "text", False)],
+    "ledger": [
+        ("format", "integer", True),
+        ("entries", "bigint", True),
+        ("moved_to", "text", False),
+        ("arrived", "boolean", True),  # whether the ledger there is known to have been made
+    ],
     "dataset": [
         ("name", "text", True),
         ("epsilon", "double precision", True),
@@ -137,7 +142,7 @@ class ServerStore:
                 if table in _KEYS:
                     parts.append(f"PRIMARY KEY ({_KEYS[table]})")
                 server.execute(f"CREATE TABLE {self._schema}.{table} ({', '.join(parts)})")
-            server.execute(f"INSERT INTO {self._schema}.ledger VALUES ({_VERSION}, 0, NULL)")
+            server.execute(f"INSERT INTO {self._schema}.ledger VALUES ({_VERSION}, 0, NULL, FALSE)")
             if content is not None:
                 _ServerRecords(server).fill(content)
             self._commit(server)
@@ -165,6 +170,7 @@ class ServerStore:
     def _configure(self, server: Any) -> None:
         for setting in (
             "synchronous_commit = on",
+            "client_min_messages = warning",  # those at the commit are wanted, whatever the user's setting
             "row_security = off",  # rows that a policy hides would be an error
             f"lock_timeout = '{_WAIT_S}s'",
             f"statement_timeout = '{_WAIT_S}s'",
@@ -232,9 +238,9 @@ class ServerStore:
         else:
             return
         if state in _NOT_THERE:
-            raise self._missing()
+            raise self._missing() from None
         if state in _READ_ONLY:
-            raise self._replica()
+            raise self._replica() from None
         advice = (
             "one may not use it; check the user, the password in ~/.pgpass, and what was granted to the user"
             if state in _DENIED
@@ -246,7 +252,7 @@ class ServerStore:
             if lost
             else f"the ledger cannot be used (SQLSTATE {state or 'unknown'}); nothing was charged"
         )
-        raise LedgerError(f"{self}: {advice}")
+        raise LedgerError(f"{self}: {advice}") from None  # a block that failed is left: its error would be shown too
 
     def _missing(self) -> LedgerError:
         return LedgerError(f"{self}: there is no such ledger; make one with privroute budget init")
@@ -278,3 +284,9 @@ class _ServerRecords(Records):
 
     def close(self, moved_to: str, at: str) -> None:  # noqa: ARG002 - the transaction has a time of its own
         self.run("UPDATE ledger SET moved_to = ?", (moved_to,))
+
+    def has_arrived(self) -> bool:
+        return bool(self.run("SELECT arrived FROM ledger")[0][0])
+
+    def arrive(self) -> None:
+        self.run("UPDATE ledger SET arrived = TRUE")

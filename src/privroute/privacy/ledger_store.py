@@ -55,6 +55,14 @@ class Records(ABC):
     def close(self, moved_to: str, at: str) -> None:
         """Mark the ledger as moved: whoever opens it from now on is refused and told the new place."""
 
+    @abstractmethod
+    def has_arrived(self) -> bool:
+        """Whether the ledger to which this one was moved is known to have been made."""
+
+    @abstractmethod
+    def arrive(self) -> None:
+        """Note that it was: from then on it may have charges of its own, and is never made again from this one."""
+
     def names(self) -> list[str]:
         """Names of the data sets, in the order in which they were entered."""
         return [name for (name,) in self.run(f"SELECT name FROM dataset ORDER BY {self.datasets_in_order}")]

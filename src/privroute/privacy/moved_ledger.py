@@ -1,7 +1,8 @@
 """Moving a ledger to another store: at every moment at most one of the two grants releases.
 
 The old ledger is closed first, for ever, and names the new place; then the new one is made, whole. A process that dies
-in between leaves a closed ledger, and moving it again to the same place goes on. docs/proofs/ledger.md, Theorem 9.
+in between leaves a closed ledger, and moving it again to the same place goes on. Once the new one was made the old one
+notes it and never makes it again, also if it is gone: it may have had more charges. docs/proofs/ledger.md, Theorem 9.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def move_ledger(origin: Place, destination: Place) -> list[Ledger]:
     old, new = _absolute(store_at(origin)), _absolute(store_at(destination))
     if str(old) == str(new):
         raise LedgerError(f"{new}: this is where the ledger is; pass another place")
-    already = old.moved_to()
+    already, arrived = old.moved_to(), False
     if already is None:
         for ledger in Ledger.all_in(old):
             ledger.account()  # what is damaged is restored first, not moved
@@ -40,13 +41,21 @@ def move_ledger(origin: Place, destination: Place) -> list[Ledger]:
             records.close(str(new), dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
     elif already == str(new):
         with old.transaction("read", moved=True) as records:
-            content = records.content()
+            content, arrived = records.content(), records.has_arrived()
     else:
         raise LedgerError(f"{old}: this ledger was moved to {already}; pass that one")
     if new.is_there():
         _check_continues(new, content)
+    elif arrived:
+        raise LedgerError(
+            f"{new}: this ledger was made when {old} was moved, and is gone. It may have had more charges: restore "
+            "it, or make it again from the releases with privroute budget rebuild"
+        )
     else:
         new.make(content)
+    if not arrived:
+        with old.transaction("write", moved=True) as records:
+            records.arrive()
     return Ledger.all_in(new)
 
 
