@@ -21,6 +21,7 @@ from privroute.history.row_groups import open_parquet
 from privroute.history.trip_rows import TripRows
 from privroute.network.text_files import as_path
 from privroute.study.dates import read_date
+from privroute.study.periods import EPOCH
 from privroute.study.settings import named_by_keys
 from privroute.study.study import Study
 
@@ -35,6 +36,7 @@ __all__ = ["read_counts"]
 
 _COLUMNS = ("day", "origin", "destination", "trips")
 _PERIOD = "period"
+_LAST_DAY = (dt.date.max - EPOCH).days
 
 
 def read_counts(
@@ -161,6 +163,18 @@ def _check_schema(schema: Any, names: list[str], place: object) -> None:
 
 
 def _tuples(batch: Any, *, with_period: bool) -> Iterator[tuple[Any, ...]]:
-    day, origin, destination, trips = (batch.column(name).to_pylist() for name in _COLUMNS)
-    period = batch.column(_PERIOD).to_pylist() if with_period else [""] * batch.num_rows
+    day, origin, destination, trips = (_values(batch.column(name)) for name in _COLUMNS)
+    period = _values(batch.column(_PERIOD)) if with_period else [""] * batch.num_rows
     return zip(day, period, origin, destination, trips, strict=True)
+
+
+def _values(column: Any) -> list[Any]:
+    """Each value by itself: no date and no text, however odd, may stop the reading of the others."""
+    kind = column.type
+    if pa.types.is_date32(kind):
+        days = column.cast(pa.int32()).to_pylist()
+        return [EPOCH + dt.timedelta(day) if day is not None and 0 <= day <= _LAST_DAY else None for day in days]
+    if pa.types.is_integer(kind):
+        return list(column.to_pylist())
+    raw = column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary()).to_pylist()
+    return [None if text is None else text.decode("utf-8", "replace") for text in raw]
