@@ -151,3 +151,12 @@ def test_certificates_without_fairness_mean_the_optimum() -> None:
     del options["gap"]
     with pytest.raises(GuaranteeError, match="other options"):
         check_public_options("counts", options)
+
+
+def test_with_fixed_costs_unfairness_is_of_time_and_cost_and_within_its_bound() -> None:
+    network, demand = busy_grid(8, 12)
+    priced = network.with_fixed_costs(np.random.default_rng(3).uniform(0.0, 5.0, network.links))
+    rows = fairness_curve(priced, demand, levels=(0.0, 0.5, 1.0), gap=GAP)
+    assert all(1.0 <= row.mean <= row.worst <= row.bound * (1 + 1e-5) for row in rows)
+    assert rows[0].worst > 1.01
+    assert rows[-1].worst == pytest.approx(1.0, abs=1e-4)

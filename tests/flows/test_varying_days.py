@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import privroute as pr
-from privroute.errors import GuaranteeError
+from privroute.errors import GuaranteeError, NetworkError
 from privroute.flows.varying_days import day_variation, for_all_days, solve_for_all_days
 from privroute.mechanism.learn import Announcement
 
@@ -106,3 +107,14 @@ def test_what_the_objective_does_not_know_is_refused() -> None:
     with pytest.raises(GuaranteeError, match="pass a number from 0 to 2"):
         pr.Counts(objective="all days", day_variation=5.0)
     assert replace(pr.Counts(), objective="all days").objective == "all days"
+
+
+def test_curves_without_a_known_mean_over_days_are_refused_before_the_charge(tmp_path: Path) -> None:
+    other = CITY.network.with_latency("conical")
+    history = pr.simulate_days(CITY.demand, days=2, seed=1)
+    approval = pr.Approval(2.0, 1e-6, "request")
+    ledger = pr.Ledger.create(tmp_path / "ledger", "city", approval)
+    for mechanism in (pr.Counts, pr.Layered, pr.Daily):
+        with pytest.raises(NetworkError, match="known for BPR curves, and the network has conical"):
+            pr.learn(other, history, pr.Guarantee(1.0, 1e-6), mechanism(objective="all days"), ledger=ledger)
+    assert not ledger.account().charges

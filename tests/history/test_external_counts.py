@@ -128,3 +128,18 @@ def test_other_sources_and_totals_are_refused() -> None:
         pr.read_counts([1, 2], study())
     with pytest.raises(HistoryError, match="pass privroute.Study"):
         pr.read_counts(table(), CITY.network)  # type: ignore[arg-type]
+
+
+def test_odd_dates_and_texts_of_one_row_stop_nothing(tmp_path: Path) -> None:
+    """Days that no calendar has, and bytes that are no text: the row is dropped, and no error says what it held."""
+    good = (DAY - dt.date(1970, 1, 1)).days
+    days = pa.array([good, 2**31 - 1, -(2**31), good, None], pa.int32()).cast(pa.date32())
+    ends = pa.py_buffer(np.array([0, 1, 2, 3, 4, 5], np.int32).tobytes())
+    origin = pa.Array.from_buffers(pa.string(), 5, [None, ends, pa.py_buffer(b"111\xff1")])
+    given = pa.table({"day": days, "origin": origin, "destination": ["2"] * 5, "trips": [3] * 5})
+    pq.write_table(given, tmp_path / "counts.parquet")
+    for source in (given, tmp_path / "counts.parquet"):
+        seen: list[Any] = []
+        history = pr.read_counts(source, study(), report=seen.append)
+        assert history.counts.sum() == 3
+        assert (seen[0].counted, seen[0].unreadable_time, seen[0].unknown_zone) == (1, 3, 1)

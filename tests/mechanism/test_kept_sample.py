@@ -17,6 +17,7 @@ from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.time_bounds import LeastTime
 from privroute.mechanism.kept_sample import KeptSample
 from privroute.mechanism.learn import learn_with_noise
+from privroute.network.point_curves import point_parameters
 from privroute.policy.travel_time import total_travel_time
 from privroute.release.quality import RELEASED
 
@@ -64,6 +65,26 @@ def test_the_largest_eigenvalue_is_bounded_from_above() -> None:
     rare = math.log(1000)
     exact = (values.sum() + 2 * math.sqrt(rare * float(values @ values)) + 2 * rare * values.max()) / 2
     assert exact < slack < 2 * exact
+
+
+def test_a_jump_of_the_marginal_cost_is_within_the_slack() -> None:
+    """The curve has a kink at the expected flow: beyond it every trip costs much more, however few they are."""
+    points = point_parameters([(0.5, 1.1), (1.5, 9.0)])
+    road = pr.Network([0], [1], pr.Latency.of("piecewise", [1.0], [2.0], **points), list("ab"))
+    pairs, chance = pr.Pairs([0], [1]), np.random.default_rng(4)
+    model = pr.Demand(pairs, [1.0])
+    policy = pr.solve_optimum(road, model).policy
+    sample = KeptSample.of(model, 1e-3, 2.5, 0.0)
+    _, slack = sample.of_excess(policy, LeastTime.at(road, pairs, policy.link_flow(model)))
+
+    def minutes(flow: NDArray[np.float64]) -> NDArray[np.float64]:
+        return flow * road.latency.time(flow[:, None])[:, 0]
+
+    moved = chance.normal(0, math.sqrt(float(sample.variance[0])), 20_000)
+    price = float(road.latency.marginal_cost([1.0])[0])
+    beyond = minutes(1.0 + moved) - minutes(np.ones(1)) - price * moved
+    assert np.mean(beyond > slack) <= 0.001 + 4 * math.sqrt(0.001 / 20_000)
+    assert np.quantile(beyond, 0.99) > slack / 20
 
 
 def test_nothing_is_added_where_all_trips_are_kept_and_the_total_is_sure() -> None:

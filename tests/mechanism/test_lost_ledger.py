@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import shutil
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,22 @@ def test_a_ledger_is_rebuilt_from_release_folders(tmp_path: Path, ledger: pr.Led
         assert after.left(scope) <= before.left(scope)
     with pytest.raises(LedgerError, match="already exists"):
         rebuild(tmp_path / "again.ledger", known)
+
+
+def test_of_two_releases_that_are_alike_the_lost_one_is_missed(tmp_path: Path, ledger: pr.Ledger) -> None:
+    """An older copy of the ledger has one of them; a rebuilt one has as many charges as releases were known."""
+    first = made(tmp_path / "a", ledger, 0, 5)
+    older = tmp_path / "older.ledger"
+    shutil.copy(tmp_path / "city.ledger", older)
+    second = made(tmp_path / "b", ledger, 0, 5)
+    known = charges_of_releases([first, second])
+    assert [finding.status for finding in verify(pr.Ledger(older, "city").account(), known)] == ["same", "missing"]
+    assert [finding.status for finding in verify(pr.Ledger(older, "city").account(), known[1:])] == ["missing"]
+    account = rebuild(tmp_path / "again.ledger", known).account()
+    assert len({finding.entry for finding in verify(account, known) if finding.good}) == 2
+    assert all(finding.good for finding in verify(account, [*known, *known]))
+    partly = rebuild(tmp_path / "partly.ledger", known[:1]).account()
+    assert [finding.good for finding in verify(partly, known)] == [True, False]
 
 
 @pytest.mark.parametrize("unit", ["request", "user-day", "user"])

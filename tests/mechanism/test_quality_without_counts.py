@@ -78,6 +78,20 @@ def test_no_flows_lose_more_than_what_is_measured_above_the_range_allows(name: s
         assert single <= time.largest_loss(time.beyond(one), most) * (1 + 1e-9) + 1e-9
 
 
+def test_links_that_are_full_leave_the_rest_to_others() -> None:
+    """Each of three roads can take a part of what is above the range, and together they lose more than each alone."""
+    roads_apart = pr.Network([0, 0, 0], [1, 1, 1], pr.Latency.bpr([1.0, 1.0, 2.0], [10.0, 12.0, 8.0]), list("ab"))
+    low, high, most = np.zeros(3), np.array([8.0, 9.0, 7.0]), np.array([20.0, 18.0, 12.0])
+    time = BoundedTime.between(roads_apart, low, high, np.full(3, np.inf))
+    full = float(most @ roads_apart.latency.time(most)) - time(most)
+    assert time.largest_loss(time.beyond(most), most) == pytest.approx(full, rel=1e-12)
+    chance = np.random.default_rng(3)
+    for _ in range(200):
+        flow = high + chance.beta(0.3, 0.3, 3) * (most - high)
+        lost = float(flow @ roads_apart.latency.time(flow)) - time(flow)
+        assert lost <= time.largest_loss(time.beyond(flow), most) * (1 + 1e-9)
+
+
 def test_a_heavy_pair_is_measured_whole_where_no_noisy_counts_are_known() -> None:
     """One pair has 1.5 · 10⁹ trips, and no other has any."""
     network = roads([1.0, 1.5], capacity=0.5)

@@ -116,3 +116,17 @@ def test_rerouting_loads_nothing_of_the_private_side() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_fairness_stays_what_the_certificate_says() -> None:
+    city = pr.sioux_falls()
+    history = pr.simulate_days(city.demand, days=5, seed=1)
+    fair = pr.learn(city.network, history, pr.Guarantee(1.0, 1e-6), pr.Counts(fairness=1.0, gap=1e-8))
+    again = pr.reroute(fair, close=[city.network.link_labels[3]])
+    assert again.certificate.options["fairness"] == 1.0
+    assert again.demand is not None
+    spent = pr.total_travel_time(again.network, again.policy, again.demand)
+    expected = pr.solve_equilibrium(again.network, again.demand, gap=1e-8).total_travel_time
+    least = pr.solve_optimum(again.network, again.demand, gap=1e-8).total_travel_time
+    assert spent == pytest.approx(expected, rel=1e-5)
+    assert spent > 1.001 * least

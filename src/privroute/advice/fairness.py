@@ -3,7 +3,8 @@
 Used routes of a pair w have the times T_w1 ≤ ... ≤ T_wk. The pair's unfairness is T_wk / T_w1: 1 in an equilibrium,
 more in the optimum. `solve_optimum(fairness=)` lies between them. With θ = 1 − fairness a used route costs least in
 f + θ y f', which is between f and (1 + θ E) f with E = max y f'/f: no pair's unfairness exceeds 1 + θ E, and the total
-travel time never falls as fairness rises (docs/advice.md).
+travel time never falls as fairness rises (docs/advice.md). Where links have fixed costs, both hold for time and fixed
+cost together, which is what drivers compare; unfairness is measured so.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LEAST_SHARE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Unfairness:
-    """Longest over shortest time of the used routes of a pair.
+    """Longest over shortest time, fixed costs included, of the used routes of a pair.
 
     worst : of all pairs with demand
     mean : over all trips
@@ -49,7 +50,7 @@ class Unfairness:
 class FairnessRow:
     """The policy of one level of fairness.
 
-    total_travel_time : vehicle-minutes per minute
+    total_travel_time : vehicle-minutes per minute, without fixed costs
     above_optimum : percent above the first row's least total time
     worst, mean : unfairness of the worst pair and of the mean trip
     bound : 1 + (1 − fairness) max y f'/f, which theory allows for the worst pair
@@ -78,7 +79,7 @@ def unfairness(
     used = demand.rate_per_min > 0
     if not used.any():
         raise DemandError("the demand is zero for all pairs, so no route is used")
-    minutes = network.latency.time(policy.link_flow(demand))
+    minutes = network.latency.time(policy.link_flow(demand)) + network.fixed_cost_min
     low, high = (values[used] for values in policy.route_range(minutes, least_share=least_share))
     ratio = np.divide(high, low, out=np.where(high > 0, np.inf, 1.0), where=low > 0)
     return Unfairness(float(ratio.max()), float(np.average(ratio, weights=demand.rate_per_min[used])))

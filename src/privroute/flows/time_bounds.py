@@ -76,11 +76,18 @@ class BoundedTime:
 
         most : (links,) public bound on the flows. docs/proofs/quality.md, Lemma 5
         """
-        flow = np.minimum(self.high_flow + beyond / np.maximum(self.high_cost, _SMALLEST), most)
-        flow = np.maximum(flow, self.high_flow)
         with np.errstate(over="ignore"):
-            lost = flow * self.network.latency.time(flow) - self.by_link(flow)
-        return float(lost.max(initial=0.0))
+            room = np.minimum(beyond / np.maximum(self.high_cost, _SMALLEST), np.maximum(most - self.high_flow, 0.0))
+            flow = self.high_flow + room
+            lost = np.maximum(flow * self.network.latency.time(flow) - self.by_link(flow), 0.0)
+        if not np.isfinite(lost).all():
+            return math.inf
+        share = self.high_cost * room  # of `beyond`, that the link takes up at most
+        rate = np.divide(lost, share, out=np.zeros_like(lost), where=share > 0)
+        order = np.argsort(-rate, kind="stable")
+        left = beyond - np.concatenate([[0.0], np.cumsum(share[order])[:-1]])
+        taken = np.clip(left, 0.0, share[order])
+        return float(rate[order] @ taken) + float(lost[share <= 0].sum())
 
     def by_link(self, flow: NDArray[np.float64]) -> NDArray[np.float64]:
         """Φ_e of flows (..., links)."""

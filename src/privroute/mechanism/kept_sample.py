@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KeptSample"]
 
-_REACH = 3.0  # deviations of a link flow over which its marginal cost is taken to be straight
+_REACHES = (3.0, 2.0, 1.0, 0.5)  # deviations of a link flow over which its marginal cost is taken to be straight
 _RARE = math.log(1000.0)  # the slack is exceeded with probability 0.1 %
 _ROUNDS = 4  # of the bound on the largest eigenvalue
 _SMALLEST = 1e-300
@@ -70,9 +70,12 @@ class KeptSample:
         # Σ x² ≤ Σ x for shares of the pairs' trips
         spread = np.sqrt(load(self.variance) + (self.total_error * routed) ** 2)
         price = network.latency.marginal_cost(flow)
-        with np.errstate(over="ignore"):
-            farther = network.latency.marginal_cost(flow + _REACH * spread)
-        slope = np.maximum(farther - price, 0.0) / np.maximum(_REACH * spread, _SMALLEST)
+        slope = np.zeros(flow.size)
+        for reach in _REACHES:  # where the marginal cost is convex, the farthest upwards is the steepest
+            for other in (flow + reach * spread, np.maximum(flow - reach * spread, 0.0)):
+                with np.errstate(over="ignore"):
+                    change = np.abs(network.latency.marginal_cost(other) - price)
+                slope = np.maximum(slope, change / np.maximum(np.abs(other - flow), _SMALLEST))
         trace = float(slope @ spread**2)
         if not 0 < trace < math.inf:
             return self.of_least(expected(price) - least.minutes), max(trace, 0.0) if trace < math.inf else math.inf

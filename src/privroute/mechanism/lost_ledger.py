@@ -236,11 +236,19 @@ class Finding:
 
 
 def verify(account: Account, known: Iterable[KnownCharge]) -> list[Finding]:
-    """Compare a ledger's charges with what releases and streams say they were charged."""
-    return [_finding(account, each) for each in known]
+    """Compare a ledger's charges with what releases and streams say they were charged.
+
+    A charge stands for one release, and for what was made of that without new trips: of two releases that are alike
+    one may be lost.
+    """
+    charged = list(known)
+    digests = {each.budget["digest"] for each in charged}
+    taken = {charge.entry: charge.digest for charge in account.charges if charge.digest in digests or charge.releases}
+    return [_finding(account, each, taken) for each in charged]
 
 
-def _finding(account: Account, known: KnownCharge) -> Finding:
+def _finding(account: Account, known: KnownCharge, taken: dict[int, str]) -> Finding:
+    """What the ledger has of a charge; taken : entries that stand for a charge already, with its digest."""
     if known.budget["dataset"] != account.dataset:
         return Finding(known.place, "missing", None)
     same = [charge for charge in account.charges if charge.digest == known.budget["digest"]]
@@ -249,9 +257,12 @@ def _finding(account: Account, known: KnownCharge) -> Finding:
         listed = known.release in same[0].releases if same[0].releases and known.release else None
         return Finding(known.place, "same" if covered else "cheaper", same[0].entry, listed)
     alike = [charge for charge in account.charges if charge.mechanism == known.mechanism and _covers(charge, known)]
-    exact = [charge for charge in alike if charge.scope == known.scope]
+    digest = str(known.budget["digest"])
+    exact = [charge for charge in alike if charge.scope == known.scope and taken.get(charge.entry, digest) == digest]
     if exact:
-        return Finding(known.place, "rebuilt", exact[0].entry)
+        entry = next((charge.entry for charge in exact if charge.entry in taken), exact[0].entry)
+        taken[entry] = digest
+        return Finding(known.place, "rebuilt", entry)
     return Finding(known.place, "missing", None)
 
 

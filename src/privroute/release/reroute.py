@@ -67,7 +67,8 @@ def reroute(
     if release.demand is None:
         raise ReleaseError("the release contains no demand, so no other policy follows from it; learn again from trips")
     pairs, kept = _pairs(release, roads, on_unreachable)
-    gap = float(release.certificate.options.get("gap", _GAP))
+    options = release.certificate.options
+    gap, fairness = float(options.get("gap", _GAP)), float(options.get("fairness", 0.0))
     parts = []
     for each in release.each():
         if each.demand is None:
@@ -75,7 +76,7 @@ def reroute(
         demand = Demand(pairs, each.demand.rate_per_min[kept], expansion=each.demand.expansion)
         variation = each.day_variation
         solution = (
-            solve_optimum(roads, demand, gap=gap, progress=progress)
+            solve_optimum(roads, demand, fairness=fairness, gap=gap, progress=progress)
             if variation is None
             else solve_for_all_days(roads, demand, variation, gap=gap, progress=progress)
         )

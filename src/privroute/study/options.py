@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from privroute.errors import GuaranteeError, named
+from privroute.errors import GuaranteeError, NetworkError, named
 from privroute.network.checks import show
+from privroute.network.curves import CURVES, number_of
 from privroute.network.demand import Demand
+
+if TYPE_CHECKING:
+    from privroute.network.latency import Latency
 
 __all__ = [
     "DAY_VARIATION_HELP",
@@ -16,6 +20,7 @@ __all__ = [
     "OBJECTIVE_HELP",
     "PUBLIC_DEMAND_HELP",
     "Objective",
+    "check_curves_of_all_days",
     "check_demand",
     "check_fairness",
     "check_gap",
@@ -68,6 +73,16 @@ def check_objective(objective: object, variation: object, fairness: float) -> No
         )
     if objective != "all days":
         raise GuaranteeError(f"{named('day_variation')} is only valid with the objective all days; omit it")
+
+
+def check_curves_of_all_days(latency: Latency) -> None:
+    """Refuse curves whose mean over days that differ by whole factors is not known."""
+    other = sorted({list(CURVES)[number] for number in set(latency.curve.tolist()) - {number_of("bpr")}})
+    if other:
+        raise NetworkError(
+            f"the optimum over all days is known for BPR curves, and the network has {', '.join(other)}; use the "
+            'objective "mean day"'
+        )
 
 
 def check_gap(value: object) -> None:
