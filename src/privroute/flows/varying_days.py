@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privroute.errors import NetworkError
 from privroute.flows.optimum import solve_optimum
-from privroute.network.curves import CURVES, number_of
 from privroute.policy.routing_policy import RoutingPolicy
+from privroute.study.options import check_all_days
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,12 +33,7 @@ LARGEST_VARIATION = 2.0
 def for_all_days(network: Network, variation: float) -> Network:
     """The network whose total travel time at a demand is the mean over days that vary around it."""
     latency = network.latency
-    if not np.all(latency.curve == number_of("bpr")):
-        other = sorted({list(CURVES)[number] for number in np.unique(latency.curve)} - {"bpr"})
-        raise NetworkError(
-            f"the optimum over all days is known for BPR curves, and the network has {', '.join(other)}; use the "
-            'objective "mean day"'
-        )
+    check_all_days(latency)
     b, power = latency.parameters[:, 0], latency.parameters[:, 1]
     moment = (1.0 + min(variation, LARGEST_VARIATION) ** 2) ** (power * (power + 1.0) / 2.0)
     parameters = latency.parameters.copy()

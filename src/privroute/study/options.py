@@ -6,9 +6,13 @@ import math
 from dataclasses import field
 from typing import Any, Literal, get_args
 
-from privroute.errors import GuaranteeError, named
+import numpy as np
+
+from privroute.errors import GuaranteeError, NetworkError, named
 from privroute.network.checks import show
+from privroute.network.curves import CURVES, number_of
 from privroute.network.demand import Demand
+from privroute.network.latency import Latency
 
 __all__ = [
     "DAY_VARIATION_HELP",
@@ -16,6 +20,7 @@ __all__ = [
     "OBJECTIVE_HELP",
     "PUBLIC_DEMAND_HELP",
     "Objective",
+    "check_all_days",
     "check_demand",
     "check_fairness",
     "check_gap",
@@ -68,6 +73,16 @@ def check_objective(objective: object, variation: object, fairness: float) -> No
         )
     if objective != "all days":
         raise GuaranteeError(f"{named('day_variation')} is only valid with the objective all days; omit it")
+
+
+def check_all_days(latency: Latency) -> None:
+    """Refuse curves for which the mean over days is not known: before anything is charged, and where it is solved."""
+    others = np.unique(latency.curve[latency.curve != number_of("bpr")]).tolist()
+    if others:
+        raise NetworkError(
+            "the optimum over all days is known for BPR curves, and the network has "
+            f"{', '.join(sorted(list(CURVES)[number] for number in others))}; use the objective \"mean day\""
+        )
 
 
 def check_gap(value: object) -> None:

@@ -15,6 +15,7 @@ from privroute.study.expected_trips import check_expected
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, check_unit
 from privroute.study.mechanisms import Mechanism, Unprotected, as_mechanism, default_mechanism, public_options
+from privroute.study.options import check_all_days
 from privroute.study.period_shares import period_shares
 from privroute.study.schema import KEYS, LARGEST_SHARE, PATH, QUALITY_SHARE, TOTAL_SHARE
 from privroute.study.settings import Settings, spelt_as_key
@@ -86,6 +87,8 @@ class Study:
                 f"the mechanism {chosen.name!r} is proven for travel times alone, but links of this network cost "
                 "something beside time; choose counts, daily or layered, or a network without fixed costs"
             )
+        if getattr(chosen, "objective", None) == "all days":
+            check_all_days(self.network.latency)
         _check_share("quality_share", self.quality_share, least=0.0)
         _check_share("total_share", self.total_share, least=_SMALLEST_SHARE)
         period_shares(self.calendar, self.frame.contribution, self.period_weights)
