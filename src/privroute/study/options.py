@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from privroute.errors import GuaranteeError, NetworkError, named
 from privroute.network.checks import show
 from privroute.network.curves import CURVES, number_of
 from privroute.network.demand import Demand
-from privroute.network.latency import Latency
+
+if TYPE_CHECKING:
+    from privroute.network.latency import Latency
 
 __all__ = [
     "DAY_VARIATION_HELP",
@@ -81,7 +83,7 @@ def check_all_days(latency: Latency) -> None:
     if others:
         raise NetworkError(
             "the optimum over all days is known for BPR curves, and the network has "
-            f"{', '.join(sorted(list(CURVES)[number] for number in others))}; use the objective \"mean day\""
+            f'{", ".join(sorted(list(CURVES)[number] for number in others))}; use the objective "mean day"'
         )
 
 
