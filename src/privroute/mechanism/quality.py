@@ -99,9 +99,9 @@ def converse(
     if counted.trips == "scaled" and published.factor is not None:
         requests = model.total_per_min / counted.request
         error = error if published.requests_error is None else published.requests_error
-        sample = KeptSample.of(
-            model, counted.request, published.factor, math.hypot(total_error, min(error / max(requests, 1.0), 1.0))
-        )
+        kept, off = study.frame.contribution, math.hypot(total_error, min(error / max(requests, 1.0), 1.0))
+        heaviest = 1 if kept is None or kept.max_weight is None else kept.max_weight
+        sample = KeptSample.of(model, counted.request, published.factor, off, heaviest=heaviest)
         measured = {name: _of_all(row, *sample.of_excess(rows[name], least)) for name, row in measured.items()}
         spread = math.hypot(spread, sample.of_least(least.minutes))
     return Quality(study.quality_share, float(found[0]), spread, measured, counted.trips)
