@@ -1,10 +1,10 @@
 """A backbone of routers: learn split ratios for each hour of the day from two weeks of traffic, judge them later.
 
-Delays are those of M/M/1 queues. What is protected is one transfer of at most LARGEST_TRANSFER_MBIT, wherever and
-whenever it was sent. The private policy stands beside what needs no data (shortest paths, equal-cost paths, the
-optimum of an equal demand), beside the same without noise, and beside the optimum of each hour, which nobody can know
-beforehand. Policies are also planned for twice the traffic, as networks are: the released demand is public, so this
-costs no privacy.
+Delays are those of M/M/1 queues. What is protected is one transfer of at most LARGEST_TRANSFER_MBIT within an hour,
+wherever and whenever it was sent. The private policy stands beside what needs no data (shortest paths, equal-cost
+paths, the optimum of an equal demand), beside the same without noise, and beside the optimum of each hour, which nobody
+can know beforehand. Policies are also planned for twice the traffic, as networks are: the released demand is public, so
+this costs no privacy.
 
     python examples/backbone.py [folder [picture.png]]
 
@@ -38,7 +38,8 @@ GROWTH = 5.0  # public: what if all traffic grew
 SPARE = 2.0  # plan for so many times the traffic
 BURST_BYTES = 125_000.0  # packets arrive in bursts: a queue's "packet" is one of them, 1 Mbit
 PROMISE = pr.Guarantee(epsilon=1.0, delta=1e-9)
-SECONDS_PER_HOUR, HOURS = 3600.0, 24
+SECONDS_PER_HOUR, SECONDS_PER_VALUE, HOURS = 3600.0, 300.0, 24
+BITS_PER_MBIT = 10**6
 LEAST_SHOWN_MS = 1e-3
 GAP = 1e-7
 Volumes = tuple[list[dt.date], np.ndarray]
@@ -46,7 +47,10 @@ Volumes = tuple[list[dt.date], np.ndarray]
 
 
 def read_folder(folder: Path) -> tuple[pr.Network, pr.Pairs, Volumes]:
-    """The network and its traffic; hours are means over the five-minute values that are there."""
+    """The network and its traffic; hours are sums over five-minute values, of which those that are missing are zero.
+
+    A mean over the values that are there would count a transfer of an otherwise silent pair twelve times.
+    """
     with (folder / "nodes.csv").open() as stream:
         nodes = {row["node"]: (float(row["lon"]), float(row["lat"])) for row in csv.DictReader(stream)}
     with (folder / "links.csv").open() as stream:
@@ -64,12 +68,11 @@ def read_folder(folder: Path) -> tuple[pr.Network, pr.Pairs, Volumes]:
         [index[name] for name in traffic["origin"]], [index[name] for name in traffic["destination"]]
     )
     mbps = np.array([float(text) for text in traffic["mbps"]])
-    sums, seen = np.zeros((2, len(dates), HOURS, len(pairs)))
+    sums = np.zeros((len(dates), HOURS, len(pairs)))
     kept = pair >= 0
     np.add.at(sums, (day[kept], hour[kept], pair[kept]), mbps[kept])
-    np.add.at(seen, (day[kept], hour[kept], pair[kept]), 1)
     days = [dt.datetime.strptime(text, "%Y%m%d").replace(tzinfo=dt.UTC).date() for text in dates]
-    return network, pairs, (days, sums / np.maximum(seen, 1) * SECONDS_PER_HOUR)
+    return network, pairs, (days, sums * SECONDS_PER_VALUE)
 
 
 def made() -> tuple[pr.Network, pr.Pairs, Volumes]:
@@ -97,7 +100,8 @@ def learn(network: pr.Network, pairs: pr.Pairs, volumes: Volumes, hours: list[in
     calendar = Calendar.of(periods, (days[0], days[LEARNED_DAYS - 1]))
     bounds = Contribution("request", CAP, CAP, max_weight=CAP)
     frame = Frame(pairs, calendar, expansion=GRID_MBIT * GROWTH, contribution=bounds)
-    counts = np.rint(mbit[:LEARNED_DAYS] / GRID_MBIT).astype(np.int64)
+    bits, grid = np.rint(mbit[:LEARNED_DAYS] * BITS_PER_MBIT).astype(np.int64), round(GRID_MBIT * BITS_PER_MBIT)
+    counts = (bits + grid // 2) // grid  # of whole numbers: CAP grids more in a cell are CAP more in its count
     parts = [pr.DemandHistory.of(part, counts[:, hour]) for hour, part in zip(hours, frame.parts, strict=True)]
     study = pr.Study(network, frame, PROMISE, pr.Counts(gap=GAP))
     return pr.learn(study, PeriodHistories.of(frame, parts))

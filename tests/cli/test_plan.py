@@ -59,6 +59,16 @@ def test_a_plan_for_users_has_the_noise_of_their_bounds_and_says_what_is_left_ou
     assert "no data: equilibrium without advice" in done.text
 
 
+def test_a_plan_for_trips_with_weights_has_the_noise_of_the_heaviest(tmp_path: Path) -> None:
+    noise = []
+    for more in ((), ("--set", "unit.max_weight=7")):
+        done = run("plan", "--network", "sioux-falls", *QUICK, *more, "--out", tmp_path)
+        assert done.code == 0, done.err
+        noise.append(json.loads((tmp_path / "plan.json").read_text())["rows"][0]["noise_scale"])
+    assert "count as at most 7 each" in done.text
+    assert noise[1] == pytest.approx(7 * noise[0], rel=1e-3)
+
+
 def test_a_plan_without_congestion_says_that_there_is_nothing_to_gain(tmp_path: Path) -> None:
     sizes = sizes_csv(tmp_path / "sizes.csv")
     done = run("plan", "--network", "sioux-falls", "--zone-sizes", sizes, "--trips-per-hour", 10, *QUICK)

@@ -121,3 +121,26 @@ def test_intervals_of_scaled_trips_cover_the_traffic_of_all(source: str) -> None
         assert release.quality.verdict == "better"
         noise = release.quality.rows[RELEASED]
         assert noise.slack > 0
+
+
+def test_no_upper_limit_is_stated_where_marginal_costs_jump() -> None:
+    """At a kink the excess grows in proportion to what a sample hides, not with its square."""
+    points = {"load_1": 0.5, "factor_1": 1.0, "load_2": 1.0, "factor_2": 4.0}
+    kinked = STEEP.with_latency("piecewise", **points)
+    rounded = STEEP.with_latency("table", **points)
+    for network, bounded in ((kinked, False), (rounded, True)):
+        policy = pr.solve_optimum(network, MODEL).policy
+        least = LeastTime.at(network, PAIRS, policy.link_flow(MODEL))
+        _, slack = KeptSample.of(MODEL, 1e-4, 2.5, 0.01).of_excess(policy, least)
+        assert math.isfinite(slack) == bounded
+
+
+def test_trips_with_weights_are_a_coarser_sample() -> None:
+    """A pair's weights, kept whole or not at all: the spread of their sum is within the stated variance."""
+    chance, heaviest, kept = np.random.default_rng(4), 9, 0.4
+    weights = chance.choice([1, 9], 400)
+    sums = [float(weights[chance.random(400) < kept].sum()) for _ in range(3000)]
+    rate = np.zeros(len(PAIRS))
+    rate[0] = weights.sum()  # a request stands for 1/kept after scaling
+    stated = KeptSample.of(pr.Demand(PAIRS, rate), 1 / kept, 1 / kept, 0.0, heaviest=heaviest).variance[0]
+    assert 0.5 * stated < np.var(np.array(sums) / kept) < stated

@@ -35,6 +35,7 @@ from privroute.mechanism import shares as sharing
 from privroute.mechanism.interface import Question
 from privroute.mechanism.learn import learn_with_noise
 from privroute.mechanism.quality import policies_to_compare
+from privroute.mechanism.registry import implementation
 from privroute.mechanism.shares import Shares
 from privroute.policy.travel_time import total_travel_time
 from privroute.release.quality import RELEASED, MeasuredRow, Quality
@@ -101,6 +102,27 @@ def test_neither_where_no_demand_is_released(mechanism: str) -> None:
     release = pr.learn(network, data, pr.Guarantee(1.0, 1e-6), options)
     assert release.quality is not None
     assert set(release.quality.baselines) == {"equal_demand", "free_flow"}
+
+
+@pytest.mark.parametrize("mechanism", ["sgd", "minimiser"])
+def test_a_request_with_a_weight_moves_the_total_by_its_weight(mechanism: str) -> None:
+    network = NETWORKS["braess"]
+    data = history(network, np.full((3, 12), 20))
+    weighed = replace(data.frame, contribution=pr.Contribution("request", 9, 9, max_weight=9))
+    data = pr.DemandHistory.of(weighed, data.counts)
+    options = sgd(network) if mechanism == "sgd" else pr.Minimiser(alpha=1.0)
+    study = study_of(network, data, 1.0, options)
+    parts = Shares.of(study, implementation(study.mechanism).promise(study))
+    asking = measuring.converse(study, parts.whole, parts.quality, published_of(study, data))
+    total = next(asking)
+    assert total.grid is not None
+    assert total.moved is not None
+    assert total.grid * total.moved <= total.sensitivity  # what a draw may cost
+    last = asking.send(np.array([1000]))
+    for pair in range(12):
+        more = one_more(data, 1, pair, 9)
+        assert moved(total, data, more) == 1.0
+        assert moved(last, data, more) <= 1.0
 
 
 def test_a_user_moves_it_by_at_most_as_much_as_all_that_is_kept_of_them() -> None:

@@ -10,6 +10,7 @@ import pytest
 import privroute as pr
 from privroute.errors import FormatError, InputError
 from privroute.network.data_network import MINUTES_PER_MS, PER_MIN_OF_MBPS, LineOptions, read_topology_zoo
+from privroute.network.network_files import kind_of_network
 from privroute.network.sndlib import read_sndlib, read_sndlib_demands
 
 NATIVE = """?SNDlib native format; type: network; version: 1.0
@@ -92,6 +93,41 @@ def test_both_formats_of_sndlib_are_one_network(folder: Path) -> None:
         assert np.count_nonzero(demand.rate_per_min) == 2
     solution = pr.solve_optimum(network, read_sndlib_demands(folder / "small.txt", network), gap=1e-9)
     assert solution.status == "converged"
+
+
+def test_read_network_knows_them_by_their_content(folder: Path) -> None:
+    assert (
+        pr.read_network(folder / "small.xml")
+        == pr.read_network(folder / "small.txt")
+        == read_sndlib(folder / "small.txt")
+    )
+    (folder / "streets.xml").write_text('<?xml version="1.0"?><osm version="0.6"></osm>')
+    assert kind_of_network(folder / "streets.xml") == "OpenStreetMap"
+    assert kind_of_network(folder / "zoo.graphml") == "Topology Zoo"
+
+
+def test_places_on_a_drawing_have_no_lengths(folder: Path) -> None:
+    (folder / "small.xml").write_text(XML.replace("geographical", "pixel"))
+    (folder / "small.txt").write_text(NATIVE.replace("0.00 50.00", "310.00 50.00"))
+    for name in ("small.xml", "small.txt"):
+        network = read_sndlib(folder / name)
+        assert network.coordinates is network.length_km is None
+        assert network.free_flow_min[0] / MINUTES_PER_MS == pytest.approx(0.1 + 0.008)
+
+
+def test_nodes_with_confusing_names_stay_apart(folder: Path) -> None:
+    (folder / "zoo.graphml").write_text(ZOO.replace(">Here<", ">There 1<"))
+    network = read_topology_zoo(folder / "zoo.graphml", LineOptions(capacity_mbps=10.0))
+    assert network.node_labels == (0, 1, 2)
+    assert network.links == 6
+
+
+def test_entities_do_not_grow(folder: Path) -> None:
+    grown = "".join(f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, 12))
+    bomb = f'<!DOCTYPE network [<!ENTITY e0 "here">{grown}]><network><nodes><node id="&e11;"/></nodes></network>'
+    (folder / "bad.xml").write_text(bomb)
+    with pytest.raises(FormatError, match="cannot be read as XML of SNDlib"):
+        read_sndlib(folder / "bad.xml")
 
 
 def test_the_topology_zoo(folder: Path) -> None:

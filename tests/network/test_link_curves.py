@@ -94,3 +94,21 @@ delta = 1e-6
     assert repr(study.network.latency) == "Latency(3 links, bpr, conical, mm1)"
     study.save(folder / "again.toml")
     assert pr.Study.load(folder / "again.toml").network == study.network
+
+
+@pytest.mark.parametrize(
+    ("curve", "parameters", "what"),
+    [
+        ("piecewise", {"load_1": 1.0, "factor_1": 1 - 5e-10}, "factors must begin at 1 or more"),
+        ("table", {"load_1": 1.0, "factor_1": 1 - 5e-10}, "factors must begin at 1 or more"),
+        ("piecewise", {"load_1": 1e-6, "factor_1": 1e303}, "may be 1e.60 at most"),
+        ("mm1", {"packet": 1e300}, "queue, in minutes, is out of the range of mm1"),
+        ("akcelik", {"delay": 1e300}, "is out of the range of akcelik"),
+        ("akcelik", {"period_min": 1e300}, "is out of the range of akcelik"),
+    ],
+)
+def test_curves_that_would_fall_or_be_no_numbers_are_refused(
+    curve: str, parameters: dict[str, float], what: str
+) -> None:
+    with pytest.raises(NetworkError, match=f"link 0: .*{what}"):
+        pr.Latency.of(curve, [1.0], [1e-20], **parameters)

@@ -242,6 +242,8 @@ def _compare_with_study(
 def _bounds_in_words(unit: str, most: int | None, per_pair: int | None) -> str:
     if most is None:
         return "all trips"
+    if unit == "request":
+        return f"each trip as at most {most:,} (weights)"
     return f"at most {number_of(most, 'trip')} of each {unit}, {per_pair or most:,} for one pair"
 
 

@@ -248,7 +248,12 @@ def _gravity(roads: pr.Network, zone_sizes: Path, trips_per_hour: float, on_unre
 
 def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own: float | None) -> None:
     line(f"{roads}")
-    if kept is not None:
+    if kept is not None and not kept.of_users:
+        say(
+            f"Noise for trips that count as at most {kept.max_requests:,} each. Simulated trips count as one each: "
+            "days with heavy ones differ more than the table says."
+        )
+    elif kept is not None:
         say(
             f"Noise for each {kept.unit} with at most {kept.max_requests:,} trips, {kept.max_per_pair:,} of them for "
             "one pair. Trips that these bounds leave out are not simulated: expect more than the table says."

@@ -18,11 +18,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.errors import NetworkError
+from privroute.network.curves import number_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.flows.time_bounds import LeastTime
     from privroute.network.demand import Demand
+    from privroute.network.latency import Latency
     from privroute.policy.routing_policy import RoutingPolicy
 
 __all__ = ["KeptSample"]
@@ -47,15 +51,16 @@ class KeptSample:
     total_error: float
 
     @classmethod
-    def of(cls, model: Demand, request: float, factor: float, total_error: float) -> KeptSample:
+    def of(cls, model: Demand, request: float, factor: float, total_error: float, *, heaviest: int = 1) -> KeptSample:
         """Of one trip in `factor` a random sample is kept; `request` is what each of them stands for after scaling.
 
         A pair with N trips keeps a binomial number n of them, so request · n has the variance
-        request² · n · (1 − 1/factor).
+        request² · n · (1 − 1/factor). Trips with weights, up to `heaviest`, are kept whole or not at all: the
+        variance is at most that many times as large.
         """
         left_out = max(1.0 - 1.0 / max(factor, 1.0), 0.0)
         rate = model.rate_per_min
-        return cls(rate, request * left_out * rate, total_error)
+        return cls(rate, heaviest * request * left_out * rate, total_error)
 
     def of_least(self, minutes: NDArray[np.float64]) -> float:
         """Deviation of Σ_w δ_w minutes_w."""
@@ -63,19 +68,16 @@ class KeptSample:
         return math.hypot(apart, self.total_error * float(self.rate @ minutes))
 
     def of_excess(self, policy: RoutingPolicy, least: LeastTime) -> tuple[float, float]:
-        """Deviation and slack of the excess of a policy."""
+        """Deviation and slack of the excess of a policy; the slack is infinite where marginal costs jump at kinks."""
         network, load, expected = policy.network, policy.stored.load, policy.stored.expected
         routed = load(self.rate)
         flow = network.background_per_min + routed
         # Σ x² ≤ Σ x for shares of the pairs' trips
         spread = np.sqrt(load(self.variance) + (self.total_error * routed) ** 2)
         price = network.latency.marginal_cost(flow)
-        slope = np.zeros(flow.size)
-        for reach in _REACHES:  # where the marginal cost is convex, the farthest upwards is the steepest
-            for other in (flow + reach * spread, np.maximum(flow - reach * spread, 0.0)):
-                with np.errstate(over="ignore"):
-                    change = np.abs(network.latency.marginal_cost(other) - price)
-                slope = np.maximum(slope, change / np.maximum(np.abs(other - flow), _SMALLEST))
+        slope = _steepness(network.latency, flow, spread)
+        if not np.isfinite(slope).all():
+            return self.of_least(expected(price) - least.minutes), math.inf
         trace = float(slope @ spread**2)
         if not 0 < trace < math.inf:
             return self.of_least(expected(price) - least.minutes), max(trace, 0.0) if trace < math.inf else math.inf
@@ -89,3 +91,23 @@ class KeptSample:
             weight = np.where(used, found / found.max(), 0.0)
         slack = trace / 2 + math.sqrt(largest * trace * _RARE) + largest * _RARE
         return self.of_least(expected(price) - least.minutes), slack
+
+
+def _steepness(latency: Latency, flow: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(links,) slope of the marginal cost around a flow: the steepest secant of BPR curves, else the steepest slope."""
+    secant = latency.curve == number_of("bpr")
+    if np.any((latency.curve == number_of("piecewise")) & ~latency.straight):
+        return np.full(flow.size, np.inf)
+    price, slope = latency.marginal_cost(flow), np.zeros(flow.size)
+    for reach in _REACHES:  # where the marginal cost is convex, the farthest upwards is the steepest
+        for other in (flow + reach * spread, np.maximum(flow - reach * spread, 0.0)):
+            with np.errstate(over="ignore"):
+                change = np.abs(latency.marginal_cost(other) - price)
+            slope = np.maximum(slope, change / np.maximum(np.abs(other - flow), _SMALLEST))
+    if secant.all():
+        return slope
+    try:
+        steepest = latency.marginal_slope_up_to(flow + max(_REACHES) * spread)
+    except NetworkError:  # no finite bound
+        return np.full(flow.size, np.inf)
+    return np.where(secant, slope, steepest)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privroute.demand.without_data import free_flow_policy, gravity_policy, uniform_policy
-from privroute.errors import PrivrouteError
+from privroute.errors import GuaranteeError, PrivrouteError
 from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.flows.time_bounds import BoundedTime, LeastTime
 from privroute.mechanism.expected_flows import ExpectedFlows
@@ -83,7 +83,7 @@ def converse(
     error = promise.scale * math.sqrt(pairs)  # of the number of requests
     if model is None:
         trips = yield _total_question(study, allowed[0])
-        error = promise.scale / allowed[0]
+        error = promise.scale / allowed[0] * _of_one_request(study)
         model = _modelled(study, max(float(trips[0]), 0.0) * _request(study, published))
     counted = _Counted.of(study, published, model, error)
     gap = max(_GAP, getattr(study.mechanism, "gap", 0.0))
@@ -99,9 +99,9 @@ def converse(
     if counted.trips == "scaled" and published.factor is not None:
         requests = model.total_per_min / counted.request
         error = error if published.requests_error is None else published.requests_error
-        sample = KeptSample.of(
-            model, counted.request, published.factor, math.hypot(total_error, min(error / max(requests, 1.0), 1.0))
-        )
+        kept, off = study.frame.contribution, math.hypot(total_error, min(error / max(requests, 1.0), 1.0))
+        heaviest = 1 if kept is None or kept.max_weight is None else kept.max_weight
+        sample = KeptSample.of(model, counted.request, published.factor, off, heaviest=heaviest)
         measured = {name: _of_all(row, *sample.of_excess(rows[name], least)) for name, row in measured.items()}
         spread = math.hypot(spread, sample.of_least(least.minutes))
     return Quality(study.quality_share, float(found[0]), spread, measured, counted.trips)
@@ -225,16 +225,26 @@ def _modelled(study: Study, total_per_min: float) -> Demand:
 
 
 def _total_question(study: Study, allowed: float) -> Question:
-    """Requests of all pairs, which a request changes by at most 1: this is asked at request level only.
+    """Requests of all pairs, which one request changes by at most its weight: this is asked at request level only.
 
     The cap on a pair keeps the sum within 64 bits. docs/proofs/quality.md, Theorem 2
     """
-    cap = LARGEST_VALUE // max(len(study.pairs), 1)
+    cap, most = LARGEST_VALUE // max(len(study.pairs), 1), _of_one_request(study)
 
     def ask(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
         return np.array([np.minimum(history.counts.sum(axis=0, dtype=np.int64), cap).sum()])
 
-    return Question(allowed, ask, allowed * _ROUNDED_DOWN, 1.0)
+    return Question(allowed, ask, allowed / most * _ROUNDED_DOWN, most)
+
+
+def _of_one_request(study: Study) -> int:
+    """As how many a single request counts at most: 1, or the largest weight. docs/proofs/weights.md, Lemma 2."""
+    kept = study.frame.contribution
+    if kept is None:
+        return 1
+    if kept.of_users:
+        raise GuaranteeError("the total of requests is asked for at request level only")
+    return kept.max_requests
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -202,6 +202,12 @@ class Akcelik(LoadCurve):
         Parameter("period_min", "vdf_period_min", 60.0, least=1e-6),
     )
 
+    def check(self, links: Links) -> None:
+        """The numbers that the parameters and the capacity give together are in the range of the formulas."""
+        scale, m = self._constants(links)
+        good = (scale <= _LARGEST) & (m >= 1.0 / _LARGEST) & (m <= _LARGEST)
+        _refuse(links, good, self.name, "8 delay / (capacity period_min)")
+
     def rises(self, links: Links) -> NDArray[np.bool_]:
         """Always: also a link without free-flow time has a queue."""
         return np.ones(links.index.size, dtype=bool)
@@ -260,7 +266,8 @@ class Akcelik(LoadCurve):
     def _constants(self, links: Links) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """T/4 and m."""
         delay, period_min = links.parameters
-        return 0.25 * period_min, 8.0 * delay / (links.capacity_per_min * period_min)
+        with np.errstate(over="ignore", divide="ignore"):
+            return 0.25 * period_min, 8.0 * delay / (links.capacity_per_min * period_min)
 
     def _largest(self, links: Links) -> NDArray[np.float64]:
         """At least r/S at all loads."""
@@ -284,7 +291,12 @@ class Mm1(LoadCurve):
 
     def service_min(self, links: Links) -> NDArray[np.float64]:
         """(n,) s, the time that the queue's server takes for one packet."""
-        return links.parameters[0] / links.capacity_per_min
+        with np.errstate(over="ignore"):
+            return links.parameters[0] / links.capacity_per_min
+
+    def check(self, links: Links) -> None:
+        """The time of one packet is in the range of the formulas."""
+        _refuse(links, self.service_min(links) <= _LARGEST, self.name, "the delay factor of its queue, in minutes,")
 
     def rises(self, links: Links) -> NDArray[np.bool_]:
         """Where s > 0."""
@@ -351,7 +363,8 @@ class Davidson(Mm1):
 
     def service_min(self, links: Links) -> NDArray[np.float64]:
         """(n,) c J."""
-        return links.free_flow_min * links.parameters[0]
+        with np.errstate(over="ignore"):
+            return links.free_flow_min * links.parameters[0]
 
     def words(self, links: Links) -> str:
         """The range of J, and up to which load."""
@@ -359,6 +372,7 @@ class Davidson(Mm1):
         return f"Davidson curves with delay {_range(delay)} up to a load of {_range(limit)}, then parabolas"
 
 
+_LARGEST = 1e60  # of what parameters give together; its powers in the formulas are finite
 _SERIES = 16  # terms: 0.05¹⁶ is below rounding
 
 CURVES: dict[str, Curve] = {
@@ -370,6 +384,15 @@ CURVES: dict[str, Curve] = {
 def number_of(name: str) -> int:
     """Return the position of a curve in the table."""
     return list(CURVES).index(name)
+
+
+def _refuse(links: Links, good: NDArray[np.bool_], name: str, what: str) -> None:
+    wrong = np.flatnonzero(~good)
+    if wrong.size:
+        raise NetworkError(
+            f"link {links.index[wrong[0]]}: {what} is out of the range of {name} curves; use units in which free-flow "
+            "time, capacity and the curve's parameters are neither huge nor tiny"
+        )
 
 
 def _range(values: NDArray[np.float64]) -> str:

@@ -9,6 +9,7 @@ as everywhere: `MINUTES_PER_MS` and `PER_MIN_OF_MBPS` convert, once, in the read
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,8 @@ def data_network(
 ) -> Network:
     """Return a network with an M/M/1 queue on each line; a line without direction is a link each way.
 
-    nodes : label -> longitude and latitude, None where they are not known
+    nodes : label -> longitude and latitude, None where they are not known. Where one of them is no place on Earth, none
+        is: drawings in pixels say nothing of lengths
     """
     chosen = options or LineOptions()
     index = {label: position for position, label in enumerate(nodes)}
@@ -109,9 +111,13 @@ def data_network(
     if not tail:
         raise FormatError(as_path(str(source)), "has no lines between different nodes")
     places = np.array([(math.nan, math.nan) if place is None else place for place in nodes.values()], dtype=np.float64)
+    if np.any(np.abs(places) > (180.0, 90.0)):
+        places[:] = math.nan
     length_km = point_km(places[tail], places[head])
     known = np.isfinite(length_km)
     mbps_each = np.array(capacity, dtype=np.float64)
+    with np.errstate(over="ignore"):  # refused below
+        per_min = mbps_each * PER_MIN_OF_MBPS
     packet_mbit = chosen.packet_bytes * 8.0 / _BITS_PER_MBIT
     propagation_ms = np.where(known, np.maximum(length_km / chosen.km_per_ms, chosen.least_ms), chosen.least_ms)
     service_ms = packet_mbit / mbps_each * 1000.0
@@ -119,7 +125,7 @@ def data_network(
         latency = Latency.of(
             "mm1",
             (propagation_ms + service_ms) * MINUTES_PER_MS,
-            mbps_each * PER_MIN_OF_MBPS,
+            per_min,
             packet=packet_mbit,
             limit=chosen.limit,
         )
@@ -153,9 +159,10 @@ def read_topology_zoo(path: str | os.PathLike[str], options: LineOptions | None 
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
-    """Labels of nodes; those that several nodes have get the node's id."""
-    listed = list(names.values())
-    return {key: name if listed.count(name) == 1 else f"{name} {key}" for key, name in names.items()}
+    """Labels of nodes; those that several nodes have get the node's id, or all are ids."""
+    times = Counter(names.values())
+    chosen = {key: name if times[name] == 1 else f"{name} {key}" for key, name in names.items()}
+    return chosen if len(set(chosen.values())) == len(chosen) else {key: key for key in names}
 
 
 def _point(values: Mapping[str, Any]) -> tuple[float, float] | None:

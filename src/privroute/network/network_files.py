@@ -45,12 +45,12 @@ def kind_of_network(path: str | os.PathLike[str]) -> NetworkKind:
     name = place.name.lower()
     if place.is_dir():
         return "GMNS"
-    if name.endswith(OSM_ENDINGS):
-        return "OpenStreetMap"
     begin = _beginning(place)
+    if name.endswith(OSM_ENDINGS) and not (name.endswith(".xml") and b"<network" in begin):
+        return "OpenStreetMap"
     if name.endswith(".graphml"):
         return "Topology Zoo" if b'edgedefault="undirected"' in begin else "GraphML"
-    if begin.startswith(b"?SNDlib") or (begin.startswith(b"<") and name.endswith(".xml")):
+    if begin.startswith(b"?SNDlib") or name.endswith(".xml"):
         return "SNDlib"
     return "GeoPackage" if name.endswith(".gpkg") else "TNTP"
 

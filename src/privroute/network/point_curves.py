@@ -28,6 +28,7 @@ __all__ = ["MOST_POINTS", "Piecewise", "Table", "point_parameters"]
 MOST_POINTS = 8
 _ROUNDED = 0.25
 _CLOSEST = 1e-6  # distance of loads
+_STEEPEST = 1e60
 _COLLINEAR = 1e-9  # slopes from points are rounded
 
 
@@ -73,13 +74,15 @@ class Piecewise(LoadCurve):
         used = loads > 0
         whole = ~used[1:] | used[:-1]
         apart = ~used | (np.diff(loads, axis=0, prepend=0.0) >= _CLOSEST)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             slope = np.diff(factors, axis=0, prepend=1.0) / np.diff(loads, axis=0, prepend=0.0)
-        before = np.vstack([np.zeros((1, links.index.size)), slope[:-1]])
-        convex = ~used | (slope >= before - _COLLINEAR * (1.0 + np.abs(before)))
+            before = np.vstack([np.zeros((1, links.index.size)), slope[:-1]])
+            convex = ~used | (slope >= before - _COLLINEAR * (1.0 + np.abs(before)))
+        convex[0] &= ~used[0] | (factors[0] >= 1.0)  # a curve that begins to fall would go on for ever
         for held, what in (
             (whole.all(axis=0), "a point of load 0 is none, so no point may follow it"),
             (apart.all(axis=0), f"loads must rise by at least {_CLOSEST:g} from point to point, beginning above 0"),
+            ((~used | (slope <= _STEEPEST)).all(axis=0), f"slopes, factor over load, may be {_STEEPEST:g} at most"),
             (convex.all(axis=0), "factors must begin at 1 or more and their slopes must not fall: the curve is convex"),
         ):
             wrong = np.flatnonzero(~held)

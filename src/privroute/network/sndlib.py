@@ -34,7 +34,7 @@ _NODE_WORDS, _LINK_WORDS, _DEMAND_WORDS = 5, 9, 8
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    nodes: dict[str, tuple[float, float]]
+    nodes: dict[str, tuple[float, float] | None]
     lines: list[Line]
     demands: list[tuple[str, str, float]]
 
@@ -122,16 +122,7 @@ def _from_xml(place: Path, data: bytes) -> _Content:
     reason = ""
     try:
         for _, item in ET.iterparse(io.BytesIO(data), ("end",)):  # noqa: S314 - expat bounds the growth of entities
-            tag = item.tag.rpartition("}")[2]
-            if tag == "node" and item.get("id"):
-                x, y = (_amount(place, item, f".//{{*}}{name}") for name in ("x", "y"))
-                content.nodes[str(item.get("id"))] = (x, y)
-            elif tag == "link":
-                installed = _amount(place, item, "{*}preInstalledModule/{*}capacity", default=0.0)
-                modules = [_value(place, found.text) for found in item.findall(".//{*}addModule/{*}capacity")]
-                content.lines.append(Line(str(item.get("id")), _ends(place, item), _capacity(installed, modules)))
-            elif tag == "demand":
-                content.demands.append((*_ends(place, item), _amount(place, item, "{*}demandValue")))
+            _take(place, item, content)
     except (ET.ParseError, ValueError, LookupError) as problem:
         if isinstance(problem, FormatError):
             raise
@@ -143,6 +134,22 @@ def _from_xml(place: Path, data: bytes) -> _Content:
     if any(mbps < 0 for _, _, mbps in content.demands):
         raise FormatError(place, "has a demand below 0")
     return content
+
+
+def _take(place: Path, item: ET.Element, content: _Content) -> None:
+    """Note what one element says."""
+    tag = item.tag.rpartition("}")[2]
+    if tag == "node" and item.get("id"):
+        x, y = (_amount(place, item, f".//{{*}}{name}") for name in ("x", "y"))
+        content.nodes[str(item.get("id"))] = (x, y)
+    elif tag == "nodes" and item.get("coordinatesType") == "pixel":  # places on a drawing have no lengths
+        content.nodes.update(dict.fromkeys(content.nodes))
+    elif tag == "link":
+        installed = _amount(place, item, "{*}preInstalledModule/{*}capacity", default=0.0)
+        modules = [_value(place, found.text) for found in item.findall(".//{*}addModule/{*}capacity")]
+        content.lines.append(Line(str(item.get("id")), _ends(place, item), _capacity(installed, modules)))
+    elif tag == "demand":
+        content.demands.append((*_ends(place, item), _amount(place, item, "{*}demandValue")))
 
 
 def _ends(place: Path, item: ET.Element) -> tuple[str, str]:
