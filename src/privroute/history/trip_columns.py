@@ -308,7 +308,9 @@ def _trimmed(name: str) -> str:
 
 def whole(name: str) -> str:
     """A whole number that is stored as a fraction, as exporters do where a column has gaps."""
-    return f"CASE WHEN abs({name}) < {_LARGEST_EXACT} AND {name} = floor({name}) THEN CAST({name} AS BIGINT) END"
+    # no abs(): in Spark it fails on decimals of 38 digits
+    within = f"{name} > -{_LARGEST_EXACT} AND {name} < {_LARGEST_EXACT}"
+    return f"CASE WHEN {within} AND {name} = floor({name}) THEN CAST({name} AS BIGINT) END"
 
 
 def _epoch_us(name: str, form: Form, unit: EpochUnit) -> str | None:
