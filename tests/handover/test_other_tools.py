@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sqlite3
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -67,7 +68,8 @@ def test_matsim_reader_finds_network_and_plans(release: pr.Release, tmp_path: Pa
         assert all(ends[one][1] == ends[other][0] for one, other in itertools.pairwise(route))
         assert "08:00:00" <= start.get("end_time") < "09:00:00"
     assert release.demand is not None
-    assert people == pytest.approx(release.demand.total_per_min * 60, rel=0.02)
+    expected = release.demand.total_per_min * 60
+    assert people == pytest.approx(expected, abs=5 * math.sqrt(expected))  # vehicles are drawn
 
 
 def test_open_matrix_has_demand_and_minutes(release: pr.Release, tmp_path: Path) -> None:

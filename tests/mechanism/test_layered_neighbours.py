@@ -116,10 +116,13 @@ def test_rounds_follow_the_noisy_answers() -> None:
     """Otherwise the test above could not fail."""
     data = history(RICH)
     _, asked, _ = held(study(data), data, seed=1)
-    _, other, _ = held(study(data), data, seed=2)
-    for (question, _), (same, _) in zip(asked[:5], other[:5], strict=True):
-        assert np.array_equal(probe(question, data), probe(same, data))
-    assert not np.array_equal(probe(asked[6][0], data), probe(other[6][0], data))
+    differ = False
+    for seed in range(2, 6):
+        _, other, _ = held(study(data), data, seed=seed)
+        for (question, _), (same, _) in zip(asked[:5], other[:5], strict=True):
+            assert np.array_equal(probe(question, data), probe(same, data))
+        differ |= not np.array_equal(probe(asked[6][0], data), probe(other[6][0], data))
+    assert differ
 
 
 class TestPlantedBugs:

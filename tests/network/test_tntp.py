@@ -231,7 +231,7 @@ def test_unknown_units_and_periods_are_refused(tmp_path: Path) -> None:
         pr.read_tntp(path, time_unit="days")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="capacity_period_min is 0"):
         pr.read_tntp(path, capacity_period_min=0)
-    with pytest.raises(InputError, match='"affine" or "bpr"'):
+    with pytest.raises(InputError, match='pass "affine", "bpr"'):
         pr.read_tntp(path, latency="other")  # type: ignore[arg-type]
 
 

@@ -15,7 +15,8 @@ from privroute.study.time_zones import time_zone
 
 @pytest.fixture
 def no_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(sys.modules, "tzdata", None)
+    for name in {"tzdata", *(name for name in sys.modules if name.startswith("tzdata."))}:  # also where it was used
+        monkeypatch.setitem(sys.modules, name, None)
     before = zoneinfo.TZPATH
     zoneinfo.reset_tzpath(to=())
     zoneinfo.ZoneInfo.clear_cache()
