@@ -31,9 +31,10 @@ public:
               std::span<const std::int64_t> area_start) {
         for (std::size_t area = 0; area + 1 < area_start.size(); ++area) {
             const auto first = static_cast<std::uint32_t>(edges_.size());
-            for (auto ring = static_cast<std::size_t>(area_start[area]); ring < static_cast<std::size_t>(area_start[area + 1]);
-                 ++ring) {
-                const auto begin = static_cast<std::size_t>(ring_start[ring]), end = static_cast<std::size_t>(ring_start[ring + 1]);
+            for (auto ring = static_cast<std::size_t>(area_start[area]);
+                 ring < static_cast<std::size_t>(area_start[area + 1]); ++ring) {
+                const auto begin = static_cast<std::size_t>(ring_start[ring]),
+                           end = static_cast<std::size_t>(ring_start[ring + 1]);
                 for (std::size_t at = begin; at < end; ++at) {
                     const std::size_t next = at + 1 < end ? at + 1 : begin;
                     const LatticePoint a(x[at], y[at]), b(x[next], y[next]);
@@ -68,13 +69,17 @@ public:
         for (std::size_t area = 0; area < areas_.size(); ++area) {
             const Area& each = areas_[area];
             if (each.first == each.last) continue;  // its box is empty, and differences from it overflow
-            const double aside = east * static_cast<double>(std::max({each.low_x - p.x, p.x - each.high_x, std::int64_t{0}}));
-            const double away = km * static_cast<double>(std::max({each.low_y - p.y, p.y - each.high_y, std::int64_t{0}}));
+            const double aside =
+                east * static_cast<double>(std::max({each.low_x - p.x, p.x - each.high_x, std::int64_t{0}}));
+            const double away =
+                km * static_cast<double>(std::max({each.low_y - p.y, p.y - each.high_y, std::int64_t{0}}));
             if (aside * aside + away * away > least) continue;
             for (std::uint32_t at = each.first; at < each.last; ++at) {
                 const Edge& edge = edges_[at];
-                const double ax = east * static_cast<double>(edge.a.x - p.x), ay = km * static_cast<double>(edge.a.y - p.y);
-                const double dx = east * static_cast<double>(edge.b.x - edge.a.x), dy = km * static_cast<double>(edge.b.y - edge.a.y);
+                const double ax = east * static_cast<double>(edge.a.x - p.x),
+                             ay = km * static_cast<double>(edge.a.y - p.y);
+                const double dx = east * static_cast<double>(edge.b.x - edge.a.x),
+                             dy = km * static_cast<double>(edge.b.y - edge.a.y);
                 const double length = dx * dx + dy * dy;
                 const double along = length > 0 ? std::clamp(-(ax * dx + ay * dy) / length, 0.0, 1.0) : 0.0;
                 const double to_x = ax + along * dx, to_y = ay + along * dy;
@@ -118,7 +123,8 @@ private:
                 }
                 std::vector<std::uint32_t> next(slab_start);
                 for (std::uint32_t at = first; at < last; ++at) {
-                    const auto low = slab(std::min(edges[at].a.y, edges[at].b.y)), high = slab(std::max(edges[at].a.y, edges[at].b.y));
+                    const auto low = slab(std::min(edges[at].a.y, edges[at].b.y)),
+                               high = slab(std::max(edges[at].a.y, edges[at].b.y));
                     for (std::size_t k = low; k <= high; ++k) {
                         if (counting)
                             ++slab_start[k + 1];
@@ -141,8 +147,10 @@ private:
                 const LatticePoint &low = rises ? edge.a : edge.b, &high = rises ? edge.b : edge.a;
                 if (p.y < low.y || p.y > high.y) continue;
                 __extension__ using Wide = __int128;
-                const Wide side = static_cast<Wide>(high.x - low.x) * (p.y - low.y) - static_cast<Wide>(high.y - low.y) * (p.x - low.x);
-                if (side == 0 && p.x >= std::min(low.x, high.x) && p.x <= std::max(low.x, high.x)) return true;  // on the edge
+                const Wide side = static_cast<Wide>(high.x - low.x) * (p.y - low.y) -
+                                  static_cast<Wide>(high.y - low.y) * (p.x - low.x);
+                if (side == 0 && p.x >= std::min(low.x, high.x) && p.x <= std::max(low.x, high.x))
+                    return true;                                 // on the edge
                 if (p.y < high.y && side > 0) inside = !inside;  // an edge has its lower end, not its upper one
             }
             return inside;

@@ -247,10 +247,12 @@ private:
             }
         }
         const double shortest = route_rest(bushes, cost);
-        result_.relative_gap = (total > shortest ? total / shortest - 1.0 : 0.0) + (slack > 0.0 ? slack / shortest : 0.0);
+        result_.relative_gap =
+            (total > shortest ? total / shortest - 1.0 : 0.0) + (slack > 0.0 ? slack / shortest : 0.0);
         // Where curves overflow, costs are cut off and no longer tell paths apart: then the gap says nothing.
         const bool cut_off = std::any_of(cost.begin(), cost.end(), [](double c) { return !(c < highest_cost); });
-        if (cut_off || !std::isfinite(result_.objective)) result_.relative_gap = std::numeric_limits<double>::infinity();
+        if (cut_off || !std::isfinite(result_.objective))
+            result_.relative_gap = std::numeric_limits<double>::infinity();
         if (any_idle_) result_.policy = lined_up(bushes);
         result_.link_cost = std::move(cost);
     }

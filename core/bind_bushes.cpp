@@ -97,7 +97,8 @@ Owned<std::int64_t> route_counts(const BushArrays& bushes, int threads) {
 std::tuple<double, double> totals(const BushArrays& bushes, int threads) {
     nb::gil_scoped_release unlocked;
     RouteLinks::Value total = RouteLinks::nothing;
-    for (const RouteLinks::Value& one : sweep(bushes.view(), RouteLinks{}, threads)) total = RouteLinks::joined(total, one);
+    for (const RouteLinks::Value& one : sweep(bushes.view(), RouteLinks{}, threads))
+        total = RouteLinks::joined(total, one);
     return {total.routes, total.links};
 }
 
@@ -128,9 +129,8 @@ RouteArrays numbered(const BushArrays& bushes, const Positions& pairs, const Pos
     Routes routes;
     {
         nb::gil_scoped_release unlocked;
-        routes = walks(bushes.view(), view(pairs), [&](std::size_t i) {
-            return ChooseByNumber(static_cast<std::uint64_t>(numbers.data()[i]));
-        });
+        routes = walks(bushes.view(), view(pairs),
+                       [&](std::size_t i) { return ChooseByNumber(static_cast<std::uint64_t>(numbers.data()[i])); });
     }
     return given(std::move(routes));
 }

@@ -45,28 +45,32 @@ nb::tuple local_path(const LocalPaths& paths, const Array<Link>& sources, const 
 void bind_places(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<AreaIndex>(module, "AreaIndex")
-        .def("__init__",
-             [](AreaIndex* self, const Array<double>& x, const Array<double>& y, const Array<std::int64_t>& ring_start,
-                const Array<std::int64_t>& area_start) {
-                 new (self) AreaIndex(view(x), view(y), view(ring_start), view(area_start));
-             },
-             "x"_a, "y"_a, "ring_start"_a, "area_start"_a)
+        .def(
+            "__init__",
+            [](AreaIndex* self, const Array<double>& x, const Array<double>& y, const Array<std::int64_t>& ring_start,
+               const Array<std::int64_t>& area_start) {
+                new (self) AreaIndex(view(x), view(y), view(ring_start), view(area_start));
+            },
+            "x"_a, "y"_a, "ring_start"_a, "area_start"_a)
         .def("find", &areas_of, "reach_km"_a, "longitude"_a, "latitude"_a);
     nb::class_<StreetIndex>(module, "StreetIndex")
-        .def("__init__",
-             [](StreetIndex* self, const Array<double>& x, const Array<double>& y, const Array<std::int64_t>& start,
-                const Array<std::uint8_t>& usable) {
-                 new (self) StreetIndex(view(x), view(y), view(start), view(usable));
-             },
-             "x"_a, "y"_a, "start"_a, "usable"_a)
+        .def(
+            "__init__",
+            [](StreetIndex* self, const Array<double>& x, const Array<double>& y, const Array<std::int64_t>& start,
+               const Array<std::uint8_t>& usable) {
+                new (self) StreetIndex(view(x), view(y), view(start), view(usable));
+            },
+            "x"_a, "y"_a, "start"_a, "usable"_a)
         .def("nearest", &nearest_street, "longitude"_a, "latitude"_a, "reach_m"_a);
     nb::class_<LocalPaths>(module, "LocalPaths")
-        .def("__init__",
-             [](LocalPaths* self, const Array<Node>& tail, const Array<Node>& head, const Array<std::uint8_t>& no_through,
-                const Array<double>& cost, const Array<Link>& reverse, double turn_back) {
-                 new (self) LocalPaths(view(tail), view(head), view(no_through), view(cost), view(reverse), turn_back);
-             },
-             "tail"_a, "head"_a, "no_through"_a, "cost"_a, "reverse"_a, "turn_back"_a)
+        .def(
+            "__init__",
+            [](LocalPaths* self, const Array<Node>& tail, const Array<Node>& head,
+               const Array<std::uint8_t>& no_through, const Array<double>& cost, const Array<Link>& reverse,
+               double turn_back) {
+                new (self) LocalPaths(view(tail), view(head), view(no_through), view(cost), view(reverse), turn_back);
+            },
+            "tail"_a, "head"_a, "no_through"_a, "cost"_a, "reverse"_a, "turn_back"_a)
         .def("path", &local_path, "sources"_a, "source_cost"_a, "targets"_a, "target_cost"_a);
 }
 

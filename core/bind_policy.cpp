@@ -54,7 +54,8 @@ std::tuple<Owned<std::int64_t>, Owned<Link>> gather_paths_py(const Starts& path_
         nb::gil_scoped_release unlocked;
         const PolicyView policy{{}, view(path_start), view(links), {}};
         for (std::size_t i = 0; i < paths.size(); ++i)
-            start[i + 1] = start[i] + static_cast<std::int64_t>(policy.path(static_cast<std::size_t>(paths.data()[i])).size());
+            start[i + 1] =
+                start[i] + static_cast<std::int64_t>(policy.path(static_cast<std::size_t>(paths.data()[i])).size());
         gathered.resize(static_cast<std::size_t>(start.back()));
         for (std::size_t i = 0; i < paths.size(); ++i) {
             const auto path = policy.path(static_cast<std::size_t>(paths.data()[i]));
@@ -93,7 +94,8 @@ Owned<double> expected_values_py(const Starts& pair_start, const Starts& path_st
         for (std::size_t w = 0; w < policy.pairs(); ++w)
             for (std::int64_t i = policy.pair_start[w]; i < policy.pair_start[w + 1]; ++i) {
                 double sum = 0.0;
-                for (const Link link : policy.path(static_cast<std::size_t>(i))) sum += value.data()[static_cast<std::size_t>(link)];
+                for (const Link link : policy.path(static_cast<std::size_t>(i)))
+                    sum += value.data()[static_cast<std::size_t>(link)];
                 expected[w] += policy.probability[static_cast<std::size_t>(i)] * sum;
             }
     }

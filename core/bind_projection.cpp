@@ -42,7 +42,8 @@ ProjectionMetric metric_of(const ProjectionPlan& plan, const Weights& inverse) {
     for (std::int32_t e = 0; e < graph.all_links; ++e) total += 1.0 / inverse->data()[e];
     for (std::int32_t r = 0; r < graph.links; ++r) weights.push_back(1.0 / inverse->data()[graph.link_of_row[r]]);
     std::sort(weights.begin(), weights.end(), std::greater<>());
-    for (std::size_t i = 0; i < weights.size() && i + 1 < static_cast<std::size_t>(graph.nodes); ++i) path += weights[i];
+    for (std::size_t i = 0; i < weights.size() && i + 1 < static_cast<std::size_t>(graph.nodes); ++i)
+        path += weights[i];
     return {inverse->data(), path, total};
 }
 
@@ -58,13 +59,13 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> run(const ProjectionPlan& p
     return {outcome.unusable, outcome.exact, outcome.scaled};
 }
 
-// Fills flows, potentials and error_bound; returns the first unusable row (-1: none) and the numbers of rows that went on
-// to the exact solver and from there to scaling. flows may be the memory of points; potentials hold the start where `warm`.
-std::tuple<std::int64_t, std::int64_t, std::int64_t> project_py(const ProjectionPlan& plan, const Array<Node>& origin,
-                                                  const Array<Node>& destination, const Matrix<double>& points,
-                                                  const Rows& flows, const Rows& potentials, const Column& error_bound,
-                                                  bool warm, double tolerance, double largest_point, int threads,
-                                                  const std::string& instruction_set, const Weights& inverse) {
+// Fills flows, potentials and error_bound; returns the first unusable row (-1: none) and the numbers of rows that went
+// on to the exact solver and from there to scaling. flows may be the memory of points; potentials hold the start where
+// `warm`.
+std::tuple<std::int64_t, std::int64_t, std::int64_t> project_py(
+    const ProjectionPlan& plan, const Array<Node>& origin, const Array<Node>& destination, const Matrix<double>& points,
+    const Rows& flows, const Rows& potentials, const Column& error_bound, bool warm, double tolerance,
+    double largest_point, int threads, const std::string& instruction_set, const Weights& inverse) {
     ProjectionRows rows{};
     rows.metric = metric_of(plan, inverse);
     rows.points = points.data();
@@ -83,8 +84,8 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t> project_py(const Projection
 std::tuple<std::int64_t, std::int64_t, std::int64_t> project_routes_py(
     const ProjectionPlan& plan, const Array<Node>& origin, const Array<Node>& destination,
     const Array<std::int64_t>& start, const Array<Link>& link, bool acyclic, const Column& flows,
-    const nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>& hints, const Column& error_bound, double tolerance,
-    double largest_point, int threads, const std::string& instruction_set, const Weights& inverse) {
+    const nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>& hints, const Column& error_bound,
+    double tolerance, double largest_point, int threads, const std::string& instruction_set, const Weights& inverse) {
     ProjectionRows rows{};
     rows.metric = metric_of(plan, inverse);
     rows.acyclic = acyclic;
@@ -111,17 +112,19 @@ bool joined_py(ProjectionPlan& plan, const Array<Node>& origin, const Array<Node
 
 void bind_projection(nb::module_& module) {
     nb::class_<ProjectionPlan>(module, "ProjectionPlan")
-        .def("__init__",
-             [](ProjectionPlan* self, const Array<Node>& tail, const Array<Node>& head,
-                const Array<std::uint8_t>& no_through) {
-                 new (self) ProjectionPlan(view(tail), view(head), view(no_through));
-             },
-             "tail"_a, "head"_a, "no_through"_a)
+        .def(
+            "__init__",
+            [](ProjectionPlan* self, const Array<Node>& tail, const Array<Node>& head,
+               const Array<std::uint8_t>& no_through) {
+                new (self) ProjectionPlan(view(tail), view(head), view(no_through));
+            },
+            "tail"_a, "head"_a, "no_through"_a)
         .def("joined", &joined_py, "origin"_a, "destination"_a)
-        .def("project", &project_py, "origin"_a, "destination"_a, "points"_a, "flows"_a, "potentials"_a, "error_bound"_a,
-             "warm"_a, "tolerance"_a, "largest_point"_a, "threads"_a, "instruction_set"_a, "inverse"_a.none())
-        .def("project_routes", &project_routes_py, "origin"_a, "destination"_a, "start"_a, "link"_a, "acyclic"_a, "flows"_a,
-             "hints"_a, "error_bound"_a, "tolerance"_a, "largest_point"_a, "threads"_a, "instruction_set"_a,
+        .def("project", &project_py, "origin"_a, "destination"_a, "points"_a, "flows"_a, "potentials"_a,
+             "error_bound"_a, "warm"_a, "tolerance"_a, "largest_point"_a, "threads"_a, "instruction_set"_a,
+             "inverse"_a.none())
+        .def("project_routes", &project_routes_py, "origin"_a, "destination"_a, "start"_a, "link"_a, "acyclic"_a,
+             "flows"_a, "hints"_a, "error_bound"_a, "tolerance"_a, "largest_point"_a, "threads"_a, "instruction_set"_a,
              "inverse"_a.none());
     module.def("instruction_sets", &instruction_sets);
 }

@@ -19,7 +19,8 @@ using Changed = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 RouteSetsView sets_of(const Array<std::int64_t>& start, const Array<Link>& link) { return {view(start), view(link)}; }
 
 nb::tuple build_py(const Array<Node>& tail, const Array<Node>& head, const Array<std::uint8_t>& no_through,
-                   const Array<double>& cost, const Array<Node>& origin, const Array<Node>& destination, double detour) {
+                   const Array<double>& cost, const Array<Node>& origin, const Array<Node>& destination,
+                   double detour) {
     RouteSets sets;
     {
         nb::gil_scoped_release unlocked;
@@ -29,14 +30,14 @@ nb::tuple build_py(const Array<Node>& tail, const Array<Node>& head, const Array
     return nb::make_tuple(give(std::move(sets.start)), give(std::move(sets.link)));
 }
 
-void load_py(const Array<std::int64_t>& start, const Array<Link>& link, const Array<double>& flow, const Array<double>& rate,
-             double per_unit, const Changed<std::int64_t>& load) {
+void load_py(const Array<std::int64_t>& start, const Array<Link>& link, const Array<double>& flow,
+             const Array<double>& rate, double per_unit, const Changed<std::int64_t>& load) {
     nb::gil_scoped_release unlocked;
     add_route_load(sets_of(start, link), view(flow), view(rate), per_unit, {load.data(), load.size()});
 }
 
-void step_py(const Array<std::int64_t>& start, const Array<Link>& link, const Changed<double>& flow, const Array<double>& rate,
-             const Array<double>& price, double keep) {
+void step_py(const Array<std::int64_t>& start, const Array<Link>& link, const Changed<double>& flow,
+             const Array<double>& rate, const Array<double>& price, double keep) {
     nb::gil_scoped_release unlocked;
     step_on_routes(sets_of(start, link), {flow.data(), flow.size()}, view(rate), view(price), keep);
 }
@@ -55,8 +56,8 @@ Owned<double> heaviest_py(const Array<Node>& tail, const Array<Node>& head, cons
 
 Owned<double> spreads_py(const Array<Node>& tail, const Array<Node>& head, const Array<std::uint8_t>& no_through,
                          const Array<std::int64_t>& start, const Array<Link>& link, const Array<double>& cost,
-                         const Array<double>& spread, const Array<double>& inverse,
-                         const Array<std::uint8_t>& forced, int sweeps) {
+                         const Array<double>& spread, const Array<double>& inverse, const Array<std::uint8_t>& forced,
+                         int sweeps) {
     std::vector<double> found;
     {
         nb::gil_scoped_release unlocked;
@@ -78,8 +79,9 @@ Owned<std::uint8_t> forced_py(const Array<Node>& tail, const Array<Node>& head, 
 
 // As decompose, from flows on route sets.
 nb::tuple decompose_routes_py(const Array<Node>& tail, const Array<Node>& head, const Array<std::uint8_t>& no_through,
-                              const Array<Node>& origin, const Array<Node>& destination, const Array<std::int64_t>& start,
-                              const Array<Link>& link, const Array<double>& flow, double smallest) {
+                              const Array<Node>& origin, const Array<Node>& destination,
+                              const Array<std::int64_t>& start, const Array<Link>& link, const Array<double>& flow,
+                              double smallest) {
     Policy policy;
     std::int64_t lost = -1;
     {
@@ -108,13 +110,13 @@ void bind_routes(nb::module_& module) {
                "detour"_a);
     module.def("add_route_load", &load_py, "start"_a, "link"_a, "flow"_a, "rate"_a, "per_unit"_a, "load"_a);
     module.def("step_on_routes", &step_py, "start"_a, "link"_a, "flow"_a, "rate"_a, "price"_a, "keep"_a);
-    module.def("heaviest_paths", &heaviest_py, "tail"_a, "head"_a, "no_through"_a, "start"_a, "link"_a, "value"_a, "minus"_a,
-               "less"_a);
-    module.def("cost_spreads", &spreads_py, "tail"_a, "head"_a, "no_through"_a, "start"_a, "link"_a, "cost"_a, "spread"_a,
-               "inverse"_a, "forced"_a, "sweeps"_a);
+    module.def("heaviest_paths", &heaviest_py, "tail"_a, "head"_a, "no_through"_a, "start"_a, "link"_a, "value"_a,
+               "minus"_a, "less"_a);
+    module.def("cost_spreads", &spreads_py, "tail"_a, "head"_a, "no_through"_a, "start"_a, "link"_a, "cost"_a,
+               "spread"_a, "inverse"_a, "forced"_a, "sweeps"_a);
     module.def("forced_entries", &forced_py, "tail"_a, "head"_a, "no_through"_a, "start"_a, "link"_a);
-    module.def("decompose_routes", &decompose_routes_py, "tail"_a, "head"_a, "no_through"_a, "origin"_a, "destination"_a,
-               "start"_a, "link"_a, "flow"_a, "smallest"_a);
+    module.def("decompose_routes", &decompose_routes_py, "tail"_a, "head"_a, "no_through"_a, "origin"_a,
+               "destination"_a, "start"_a, "link"_a, "flow"_a, "smallest"_a);
 }
 
 }  // namespace privroute

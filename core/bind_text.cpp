@@ -26,7 +26,7 @@ class WriterArrays {
 public:
     WriterArrays(Array<Node> tail, Array<Node> head, Array<std::int64_t> node_start, nb::bytes node_text,
                  Array<std::int64_t> link_start, nb::bytes link_text, Array<double> duration, Array<double> free_flow,
-                 Array<double> length, Array<double> weight)
+                 Array<double> length, Array<double> weight, bool fine)
         : tail_(std::move(tail)),
           head_(std::move(head)),
           node_start_(std::move(node_start)),
@@ -36,7 +36,8 @@ public:
           duration_(std::move(duration)),
           free_flow_(std::move(free_flow)),
           length_(std::move(length)),
-          weight_(std::move(weight)) {
+          weight_(std::move(weight)),
+          fine_(fine) {
         const std::size_t links = tail_.size();
         if (head_.size() != links || link_start_.size() != links + 1 || duration_.size() != links ||
             free_flow_.size() != links || weight_.size() != links || (length_.size() != links && length_.size() != 0))
@@ -45,7 +46,8 @@ public:
 
     // The object of one pair of a policy by origin, with `opening` in the place of its brace: what a single question is
     // answered with, in one step.
-    nb::bytes write_pair(const BushArrays& bushes, std::size_t pair, std::size_t limit, const nb::bytes& opening) const {
+    nb::bytes write_pair(const BushArrays& bushes, std::size_t pair, std::size_t limit,
+                         const nb::bytes& opening) const {
         const BushesView policy = bushes.view();
         if (pair >= policy.pairs() || policy.head.size() != tail_.size())
             throw std::invalid_argument("the pair is not one of the policy, or the policy has another network");
@@ -127,21 +129,25 @@ private:
                 view(duration_),
                 view(free_flow_),
                 view(length_),
-                view(weight_)};
+                view(weight_),
+                fine_};
     }
 
     Array<Node> tail_, head_;
     Array<std::int64_t> node_start_, link_start_;
     nb::bytes node_text_, link_text_;
     Array<double> duration_, free_flow_, length_, weight_;
+    bool fine_;
 };
 
 // The number as JSON text, for the tests.
 nb::bytes json_number(double value, bool tenths) {
     std::string out;
     JsonText text(out);
-    if (tenths) text.tenths(value);
-    else text.number(value);
+    if (tenths)
+        text.tenths(value);
+    else
+        text.number(value);
     return nb::bytes(out.data(), out.size());
 }
 
@@ -150,9 +156,9 @@ nb::bytes json_number(double value, bool tenths) {
 void bind_text(nb::module_& module) {
     nb::class_<WriterArrays>(module, "RouteWriter")
         .def(nb::init<Array<Node>, Array<Node>, Array<std::int64_t>, nb::bytes, Array<std::int64_t>, nb::bytes,
-                      Array<double>, Array<double>, Array<double>, Array<double>>(),
+                      Array<double>, Array<double>, Array<double>, Array<double>, bool>(),
              nb::kw_only(), "tail"_a, "head"_a, "node_start"_a, "node_text"_a, "link_start"_a, "link_text"_a,
-             "duration"_a, "free_flow"_a, "length"_a, "weight"_a)
+             "duration"_a, "free_flow"_a, "length"_a, "weight"_a, "fine"_a)
         .def("write_pair", &WriterArrays::write_pair, "bushes"_a, "pair"_a, "limit"_a, "opening"_a)
         .def("write", &WriterArrays::write, "first"_a, "start"_a, "links"_a, "probability"_a, nb::kw_only(),
              "with_remaining"_a, "threads"_a);

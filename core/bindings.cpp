@@ -1,4 +1,6 @@
 // The Python face of the core: arrays in, arrays out. Callers have checked every argument (privroute.network).
+#include "bindings.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
 
@@ -9,7 +11,6 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "bindings.hpp"
 #include "graph.hpp"
 #include "gravity.hpp"
 #include "parallel.hpp"
@@ -98,7 +99,8 @@ nb::object trip_table(const nb::bytes& text, std::size_t from) {
         plain = from <= all.size() && TripTableReader(all.substr(from)).read(table);
     }
     if (!plain) return nb::none();
-    return nb::make_tuple(give(std::move(table.origin)), give(std::move(table.destination)), give(std::move(table.trips)));
+    return nb::make_tuple(give(std::move(table.origin)), give(std::move(table.destination)),
+                          give(std::move(table.trips)));
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ public:
 
     [[nodiscard]] BushesView view() const {
         using privroute::view;
-        return {view(head_),       view(tail_),  no_through_.size(),  view(root_),        view(link_start_), view(links_),
-                view(share_start_), view(share_), view(bush_of_pair_), view(destination_)};
+        return {view(head_),  view(tail_),        no_through_.size(), view(root_),         view(link_start_),
+                view(links_), view(share_start_), view(share_),       view(bush_of_pair_), view(destination_)};
     }
     [[nodiscard]] std::span<const std::uint8_t> no_through() const { return privroute::view(no_through_); }
     [[nodiscard]] std::span<const Node> origin() const { return privroute::view(origin_); }

@@ -15,12 +15,12 @@ namespace privroute {
 enum class BushFault : std::int32_t {
     none = 0,
     no_such_link = 1,
-    out_of_order = 2,        // a link whose tail does not stand before its head, or a head that stands in two places
-    closed_node = 3,         // a link that leaves a no-through node other than the root
-    bad_share = 4,           // shares that are not positive or do not sum to 1
-    share_count = 5,         // more or fewer shares than links that share a head
-    other_origin = 6,        // a pair whose origin is not the root
-    unreached = 7,           // a pair whose destination is not in the bush
+    out_of_order = 2,  // a link whose tail does not stand before its head, or a head that stands in two places
+    closed_node = 3,   // a link that leaves a no-through node other than the root
+    bad_share = 4,     // shares that are not positive or do not sum to 1
+    share_count = 5,   // more or fewer shares than links that share a head
+    other_origin = 6,  // a pair whose origin is not the root
+    unreached = 7,     // a pair whose destination is not in the bush
 };
 
 struct FirstBushFault {
@@ -40,7 +40,8 @@ public:
         if (fault != BushFault::none) return {fault, number, at};
         for (const std::int32_t pair : pairs) {
             if (origin[index(pair)] != policy_.root[bush]) return {BushFault::other_origin, number, pair};
-            if (placed_in_[index(policy_.destination[index(pair)])] != number || policy_.destination[index(pair)] == policy_.root[bush])
+            if (placed_in_[index(policy_.destination[index(pair)])] != number ||
+                policy_.destination[index(pair)] == policy_.root[bush])
                 return {BushFault::unreached, number, pair};
         }
         return {};

@@ -99,9 +99,9 @@ private:
     const Graph& network_;
     const Reduction& reduction_;
     double negligible_;
-    std::vector<Position> place_;         // by node of the reduced graph
-    std::vector<std::uint8_t> entered_;   // by node of the network
-    std::vector<std::uint8_t> needed_;    // by position
+    std::vector<Position> place_;        // by node of the reduced graph
+    std::vector<std::uint8_t> entered_;  // by node of the network
+    std::vector<std::uint8_t> needed_;   // by position
     std::vector<Link> branch_;
 };
 

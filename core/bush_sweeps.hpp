@@ -89,8 +89,9 @@ std::vector<typename Quantity::Value> sweep(const BushesView& policy, const Quan
                           Value total = Quantity::nothing;
                           for (std::size_t i = 0; i < links.size(); ++i) {
                               const Node tail = policy.tail[static_cast<std::size_t>(links[i])];
-                              total = Quantity::joined(total, quantity.extended(value[static_cast<std::size_t>(tail)], links[i],
-                                                                                share.empty() ? 1.0 : share[i]));
+                              total =
+                                  Quantity::joined(total, quantity.extended(value[static_cast<std::size_t>(tail)],
+                                                                            links[i], share.empty() ? 1.0 : share[i]));
                           }
                           value[static_cast<std::size_t>(node)] = total;
                       });

@@ -122,7 +122,9 @@ private:
         at_[index(node)] = {-1, -1, 0, number};
     }
 
-    [[nodiscard]] std::uint64_t routes_to(std::int32_t split) const { return split < 0 ? 1 : splits_[index(split)].routes; }
+    [[nodiscard]] std::uint64_t routes_to(std::int32_t split) const {
+        return split < 0 ? 1 : splits_[index(split)].routes;
+    }
     static std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
     const BushesView& policy_;
@@ -308,8 +310,8 @@ private:
         return probability;
     }
 
-    // The probability of the walk over this choice and the most probable ones behind it, multiplied in the walk's order,
-    // so that equal walks have equal ones.
+    // The probability of the walk over this choice and the most probable ones behind it, multiplied in the walk's
+    // order, so that equal walks have equal ones.
     [[nodiscard]] double completed(double probability, const BushTable::Choice& choice) const {
         probability *= choice.share;
         for (std::int32_t split = table_.split(choice.tail); split >= 0;) {
@@ -376,7 +378,9 @@ inline RoutesOfPairs best_routes(const BushesView& policy, std::span<const std::
         if (!grouped.of(b).empty()) wanted.push_back(b);
     std::vector<Chunk> chunks(wanted.size());
     std::vector<Spot> spots(pairs.size());
-    std::vector<BushTable> tables(static_cast<std::size_t>(std::min<std::size_t>(static_cast<std::size_t>(threads), std::max<std::size_t>(wanted.size(), 1))), BushTable(policy));
+    std::vector<BushTable> tables(static_cast<std::size_t>(std::min<std::size_t>(
+                                      static_cast<std::size_t>(threads), std::max<std::size_t>(wanted.size(), 1))),
+                                  BushTable(policy));
     parallel_for(wanted.size(), static_cast<int>(tables.size()), [&](std::size_t worker, std::size_t item) {
         BushTable& table = tables[worker];
         table.use(wanted[item]);

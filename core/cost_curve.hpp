@@ -180,9 +180,7 @@ private:
         return cut_off(s.value + r * s.slope, (2.0 * s.slope + r * s.bend) / capacity_);
     }
 
-    [[nodiscard]] Corners corners() const {
-        return {{parameters_, 2 * most_points}, curve_ == Curve::table};
-    }
+    [[nodiscard]] Corners corners() const { return {{parameters_, 2 * most_points}, curve_ == Curve::table}; }
 
     // At most a quarter of the way to the neighbours, so that ramps do not meet.
     [[nodiscard]] Ramp ramp_of(const Corners& points, std::size_t i) const {

@@ -1,6 +1,7 @@
 // The latency curves: the twin of the table in src/privroute/network/curves.py, with the same names in the same order.
 //
-// A curve gives the travel time f of a link at load r = flow / capacity. What a solver makes of it is in cost_curve.hpp.
+// A curve gives the travel time f of a link at load r = flow / capacity. What a solver makes of it is in
+// cost_curve.hpp.
 //
 // To add a curve: its name in Curve and curve_table; its formulas, and a case for each in shape() and area().
 #pragma once
@@ -144,8 +145,8 @@ struct Akcelik {
     [[nodiscard]] double area(double c, double r) const {
         const double p = 0.5 * m - 1.0, near = 1e-4 / (1.0 + std::abs(p));
         if (r <= near)
-            return c * r + scale * (r * r *
-                                    (0.25 * m + r * room * (1.0 / 6.0 - r * (p / 8.0 - r * (5 * p * p - 1) / 40.0))));
+            return c * r +
+                   scale * (r * r * (0.25 * m + r * room * (1.0 / 6.0 - r * (p / 8.0 - r * (5 * p * p - 1) / 40.0))));
         const double s = root(r);
         const double turned = room * std::log1p(r * (queue(r, s) + m) / ((s + 1.0) * 0.5 * m));
         return c * r + scale * (r * (0.5 * r - 1.0 + 0.5 * (s + p * (r + 2.0 * p) / (s + 1.0))) + 0.5 * turned);
@@ -207,7 +208,8 @@ template <typename Use>
 
 // The integral of f from load 0.
 [[nodiscard]] inline double area(const LinkCurve& link, double r) {
-    return with_formulas(link, [&](const auto& curve) { return curve.area(link.free_flow, std::min(r, highest_load)); });
+    return with_formulas(link,
+                         [&](const auto& curve) { return curve.area(link.free_flow, std::min(r, highest_load)); });
 }
 
 }  // namespace privroute

@@ -17,8 +17,7 @@ namespace privroute {
 // there are at most as many paths as links.
 class Decomposition {
 public:
-    explicit Decomposition(const Graph& graph)
-        : graph_(graph), rest_(graph.links()), place_(graph.nodes(), -1) {}
+    explicit Decomposition(const Graph& graph) : graph_(graph), rest_(graph.links()), place_(graph.nodes(), -1) {}
 
     // Appends the paths of `flow` (by link) for one pair to `policy`; their weights sum to 1. False if no path arrives.
     bool run(std::span<const double> flow, Node origin, Node destination, double smallest, Policy& policy) {
@@ -57,8 +56,10 @@ private:
         while (at != destination) {
             const Link next = largest(at, smallest);
             if (next < 0) {
-                if (!walk_.empty()) rest_[index(walk_.back())] = 0.0;
-                else place_[index(at)] = -1;
+                if (!walk_.empty())
+                    rest_[index(walk_.back())] = 0.0;
+                else
+                    place_[index(at)] = -1;
                 return false;
             }
             walk_.push_back(next);

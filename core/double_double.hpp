@@ -27,7 +27,9 @@ struct DoubleDouble {
         return sum(s.high, s.low + t.low);
     }
     // The product with a power of 2: exact.
-    [[nodiscard]] constexpr DoubleDouble scaled(double power_of_two) const { return {high * power_of_two, low * power_of_two}; }
+    [[nodiscard]] constexpr DoubleDouble scaled(double power_of_two) const {
+        return {high * power_of_two, low * power_of_two};
+    }
     friend constexpr DoubleDouble operator-(DoubleDouble a) { return {-a.high, -a.low}; }
     friend constexpr DoubleDouble operator-(DoubleDouble a, DoubleDouble b) { return a + -b; }
     friend constexpr bool operator<(DoubleDouble a, DoubleDouble b) {

@@ -36,8 +36,8 @@ Elimination::Elimination(std::size_t nodes, std::span<const Node> tail, std::spa
         neighbours[at(tail[e])].insert(head[e]);
         neighbours[at(head[e])].insert(tail[e]);
     }
-    // Eliminating a node joins its neighbours to each other. Take the node that adds the fewest new pairs, then the one of
-    // smallest degree, then the smaller index: the order is the same on every machine.
+    // Eliminating a node joins its neighbours to each other. Take the node that adds the fewest new pairs, then the one
+    // of smallest degree, then the smaller index: the order is the same on every machine.
     using Key = std::tuple<std::size_t, std::size_t, Node>;
     std::vector<Key> key(nodes);
     std::set<Key> queue;
@@ -62,7 +62,8 @@ Elimination::Elimination(std::size_t nodes, std::span<const Node> tail, std::spa
             joined.erase(v);
         }
         for (const Node a : around)
-            if (const auto& near = neighbours[at(a)]; near.size() <= widest_count) touched.insert(near.begin(), near.end());
+            if (const auto& near = neighbours[at(a)]; near.size() <= widest_count)
+                touched.insert(near.begin(), near.end());
         for (const Node a : touched) {
             queue.erase(key[at(a)]);
             enqueue(a);
@@ -83,8 +84,8 @@ Elimination::Elimination(std::size_t nodes, std::span<const Node> tail, std::spa
 }
 
 // Numbers the columns once more, children of the elimination tree before their parent and next to it: what a column
-// updates is still in the cache. A column whose rows are those of its parent, and the parent, shares its panel; it comes
-// right before the parent.
+// updates is still in the cache. A column whose rows are those of its parent, and the parent, shares its panel; it
+// comes right before the parent.
 void Elimination::renumber_by_panels(std::vector<std::vector<Node>>& columns) {
     const std::size_t nodes = columns.size();
     std::vector<bool> shares(nodes, false), taken(nodes, false);  // taken: a column continues one panel only
@@ -119,7 +120,8 @@ void Elimination::renumber_by_panels(std::vector<std::vector<Node>>& columns) {
     for (std::size_t i = 0; i < nodes; ++i) {
         renumbered[order[i]] = static_cast<std::int32_t>(i);
         const bool starts = i == 0 || !shares[order[i - 1]];
-        if (starts || static_cast<std::int32_t>(i) - panel.back() == widest_panel) panel.push_back(static_cast<std::int32_t>(i));
+        if (starts || static_cast<std::int32_t>(i) - panel.back() == widest_panel)
+            panel.push_back(static_cast<std::int32_t>(i));
     }
     panel.push_back(static_cast<std::int32_t>(nodes));
     std::vector<std::vector<Node>> moved(nodes);

@@ -4,9 +4,9 @@
 // row[column_start[j] .. column_start[j + 1]), ascending. Done once per graph: which links are free changes the values,
 // never the pattern, because a link that is clipped keeps a small weight.
 //
-// A panel is up to four neighbouring columns, each the next one's only by the row between them: j has the rows j + 1 and
-// those of j + 1 (a few of them may be zero). Their updates of the columns to the right hit the same entries and are done
-// together.
+// A panel is up to four neighbouring columns, each the next one's only by the row between them: j has the rows j + 1
+// and those of j + 1 (a few of them may be zero). Their updates of the columns to the right hit the same entries and
+// are done together.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct Elimination {
     std::vector<std::int32_t> column_start;  // (nodes + 1)
     std::vector<std::int32_t> row;           // row of each non-zero below the diagonal ("slot")
     std::vector<std::int32_t> panel;         // first column of each panel, and the end: columns alike, see panels below
-    std::vector<std::int32_t> target;        // slots from which a panel's products are subtracted, in the kernels' order
-    std::vector<std::int32_t> roots;         // last node of each connected component, as positions
+    std::vector<std::int32_t> target;  // slots from which a panel's products are subtracted, in the kernels' order
+    std::vector<std::int32_t> roots;   // last node of each connected component, as positions
 
     Elimination(std::size_t nodes, std::span<const Node> tail, std::span<const Node> head);
 

@@ -21,9 +21,9 @@ struct Panel {
 
     Vec& within(int q, int r) const { return column[q][r - width]; }
 
-    std::int32_t count;        // rows below the panel
+    std::int32_t count;  // rows below the panel
     const std::int32_t* row;
-    Vec* column[width];        // the part of each column below the panel; its entries within the panel come right before
+    Vec* column[width];  // the part of each column below the panel; its entries within the panel come right before
 };
 
 class LaneLaplacian {
@@ -36,10 +36,18 @@ public:
         for (std::int32_t k = 0; k < g_.panels; ++k) {
             const std::int32_t first = g_.panel[k];
             switch (g_.panel[k + 1] - first) {
-                case 1: target = eliminate<1>(first, target); break;
-                case 2: target = eliminate<2>(first, target); break;
-                case 3: target = eliminate<3>(first, target); break;
-                default: target = eliminate<4>(first, target); break;
+                case 1:
+                    target = eliminate<1>(first, target);
+                    break;
+                case 2:
+                    target = eliminate<2>(first, target);
+                    break;
+                case 3:
+                    target = eliminate<3>(first, target);
+                    break;
+                default:
+                    target = eliminate<4>(first, target);
+                    break;
             }
         }
     }
@@ -49,19 +57,35 @@ public:
         for (std::int32_t k = 0; k < g_.panels; ++k) {
             const std::int32_t first = g_.panel[k];
             switch (g_.panel[k + 1] - first) {
-                case 1: forward<1>(first, x); break;
-                case 2: forward<2>(first, x); break;
-                case 3: forward<3>(first, x); break;
-                default: forward<4>(first, x); break;
+                case 1:
+                    forward<1>(first, x);
+                    break;
+                case 2:
+                    forward<2>(first, x);
+                    break;
+                case 3:
+                    forward<3>(first, x);
+                    break;
+                default:
+                    forward<4>(first, x);
+                    break;
             }
         }
         for (std::int32_t k = g_.panels; k-- > 0;) {
             const std::int32_t first = g_.panel[k];
             switch (g_.panel[k + 1] - first) {
-                case 1: backward<1>(first, x); break;
-                case 2: backward<2>(first, x); break;
-                case 3: backward<3>(first, x); break;
-                default: backward<4>(first, x); break;
+                case 1:
+                    backward<1>(first, x);
+                    break;
+                case 2:
+                    backward<2>(first, x);
+                    break;
+                case 3:
+                    backward<3>(first, x);
+                    break;
+                default:
+                    backward<4>(first, x);
+                    break;
             }
         }
     }

@@ -35,7 +35,8 @@ public:
         }
     }
 
-    // The place at the least squared chord, the first of equal ones; -1 for points that are not on the Earth or not near.
+    // The place at the least squared chord, the first of equal ones; -1 for points that are not on the Earth or not
+    // near.
     std::int32_t operator()(double longitude, double latitude) const {
         if (!(std::abs(longitude) <= 180 && std::abs(latitude) <= 90)) return -1;
         const OnSphere at(longitude, latitude);

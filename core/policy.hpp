@@ -1,7 +1,7 @@
 // A routing policy as sparse arrays: for every pair a probability distribution over paths.
 //
-// Pair w has the paths pair_start[w] .. pair_start[w + 1]; path i has the links links[path_start[i] .. path_start[i + 1])
-// in driving order and is taken with probability[i].
+// Pair w has the paths pair_start[w] .. pair_start[w + 1]; path i has the links links[path_start[i] .. path_start[i +
+// 1]) in driving order and is taken with probability[i].
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,8 @@ std::vector<Choice> choices() {
     std::vector<Choice> all;
 #if defined(PRIVROUTE_X86)
     __builtin_cpu_init();
-    all.push_back({"avx512", 8, project_lanes_avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")});
+    all.push_back(
+        {"avx512", 8, project_lanes_avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")});
     all.push_back({"avx2", 4, project_lanes_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")});
 #endif
     all.push_back({"plain", 4, project_lanes_plain, true});

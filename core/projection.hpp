@@ -14,9 +14,9 @@ namespace privroute {
 std::vector<std::string> instruction_sets();
 
 struct ProjectionOutcome {
-    std::int64_t unusable = -1;    // first row whose point is not finite or too large
-    std::int64_t exact = 0;        // rows that the vector kernel left to the exact solver
-    std::int64_t scaled = 0;       // rows that this left to scaling
+    std::int64_t unusable = -1;  // first row whose point is not finite or too large
+    std::int64_t exact = 0;      // rows that the vector kernel left to the exact solver
+    std::int64_t scaled = 0;     // rows that this left to scaling
     bool stopped = false;
 };
 

@@ -8,7 +8,7 @@ namespace privroute {
 namespace {
 
 constexpr double unit = 0x1p-100;  // relative rounding error of a double-double operation, with a margin
-constexpr int most_steps = 300;  // more than any row is known to take; scaling does the rest
+constexpr int most_steps = 300;    // more than any row is known to take; scaling does the rest
 constexpr int most_searches = 400;
 constexpr double largest_delta = 1e-2;
 constexpr double smallest_delta = 1e-13;  // keeps the pivots of double away from zero
@@ -24,9 +24,9 @@ DoubleDouble clip(DoubleDouble z) {
 constexpr double nearly = 1e-13;
 bool is_free(DoubleDouble z) { return -nearly <= z.high && z.high <= 1.0 + nearly; }
 
-// Flows on the links of pendants, and their potentials from those of their parents. What a pendant sends and receives is
-// fixed: 1 and 0 at the origin, 0 and 1 at the destination, elsewhere the same amount both ways, which costs least at the
-// weighted mean of the two points. docs/proofs/projection.md, Lemma 2.
+// Flows on the links of pendants, and their potentials from those of their parents. What a pendant sends and receives
+// is fixed: 1 and 0 at the origin, 0 and 1 at the destination, elsewhere the same amount both ways, which costs least
+// at the weighted mean of the two points. docs/proofs/projection.md, Lemma 2.
 void add_pendants(const LaneGraph& graph, const double* inverse, ProjectionRow& row) {
     for (std::int32_t i = 0; i < graph.pendants; ++i) {
         const Pendant& pendant = graph.pendant[i];
@@ -39,7 +39,8 @@ void add_pendants(const LaneGraph& graph, const double* inverse, ProjectionRow& 
             const bool sends = pendant.node == row.origin;
             flow_in = sends ? 0.0 : 1.0;
             flow_out = sends ? 1.0 : 0.0;
-            const double one = sends ? (out - 1.0) / of_out : (1.0 - in) / of_in, other = sends ? -in / of_in : out / of_out;
+            const double one = sends ? (out - 1.0) / of_out : (1.0 - in) / of_in,
+                         other = sends ? -in / of_in : out / of_out;
             rise = parent + ((one < other) == sends ? one : other);
             continue;
         }
@@ -210,7 +211,8 @@ void ExactProjection::jump(State& state) const {
     while (true) {
         std::size_t next = distance.size();
         for (std::size_t v = 0; v < distance.size(); ++v)
-            if (!settled[v] && distance[v].high < never.high && (next == distance.size() || distance[v] < distance[next]))
+            if (!settled[v] && distance[v].high < never.high &&
+                (next == distance.size() || distance[v] < distance[next]))
                 next = v;
         if (next == distance.size()) return;  // nowhere to send it: nothing to learn here
         settled[next] = true;

@@ -46,9 +46,9 @@ private:
     const Elimination& elimination_;
     ProjectionRow row_;
     ProjectionMetric metric_{};
-    std::vector<std::int32_t> open_;  // links of the inner graph that the pair may use
-    std::vector<double> diagonal_, below_, step_;  // by position in the elimination order
-    std::vector<std::int32_t> tail_, head_, slot_;  // of each link, as positions
+    std::vector<std::int32_t> open_;                             // links of the inner graph that the pair may use
+    std::vector<double> diagonal_, below_, step_;                // by position in the elimination order
+    std::vector<std::int32_t> tail_, head_, slot_;               // of each link, as positions
     std::vector<std::vector<std::int32_t>> leaving_, entering_;  // open links at each position
 };
 

@@ -1,9 +1,10 @@
 // The projection kernel: one pair per vector lane, many pairs at a time.
 //
-// Included by one file per instruction set, which defines PRIVROUTE_LANES (doubles per vector) and PRIVROUTE_KERNEL (the
-// function's name). Everything else is in an unnamed namespace: see projection_problem.hpp for why.
+// Included by one file per instruction set, which defines PRIVROUTE_LANES (doubles per vector) and PRIVROUTE_KERNEL
+// (the function's name). Everything else is in an unnamed namespace: see projection_problem.hpp for why.
 //
-// For each pair, semismooth Newton on the dual potentials p: with z = v + p[head] - p[tail] and x = clip(z, 0, 1), solve
+// For each pair, semismooth Newton on the dual potentials p: with z = v + p[head] - p[tail] and x = clip(z, 0, 1),
+// solve
 //     (Laplacian of weights w) dx = -(A x - b),    w = 1 on free links (x = z), delta on clipped ones,
 // both divided by the link's weight in the metric, if it has one.
 // A lane never reads another lane, so a pair's result does not depend on its neighbours, the threads or their number.
@@ -18,27 +19,28 @@
 namespace privroute {
 namespace {
 
-constexpr double closed_point = -1e30;     // stands in for v on links that the pair may not use: their flow is 0
-constexpr double largest_start = 1e20;     // warm potentials beyond this lose every digit of v: start from 0 instead
-constexpr double largest_delta = 1e-2;     // weight of clipped links; smaller ones left pairs unconverged
-constexpr double smallest_delta = 1e-13;   // keeps pivots away from zero
+constexpr double closed_point = -1e30;    // stands in for v on links that the pair may not use: their flow is 0
+constexpr double largest_start = 1e20;    // warm potentials beyond this lose every digit of v: start from 0 instead
+constexpr double largest_delta = 1e-2;    // weight of clipped links; smaller ones left pairs unconverged
+constexpr double smallest_delta = 1e-13;  // keeps pivots away from zero
 constexpr double unit_roundoff = 0x1p-53;
 constexpr int most_steps = 60;
 constexpr int most_stalls = 5;
 constexpr int most_searches = 60;
-constexpr double longest_search = 1e6;     // beyond, the exact solver finds its way better
+constexpr double longest_search = 1e6;  // beyond, the exact solver finds its way better
 
 // One pair in a lane.
 struct Lane {
     std::int64_t row = -1;
     std::int32_t origin = 0, destination = 0;  // as positions
-    bool done = false;  // has its result, to be written with that of other lanes
-    bool judged = false;  // at the point where it is
-    double sum = 0.0;   // of |imbalance|, when done
+    bool done = false;                         // has its result, to be written with that of other lanes
+    bool judged = false;                       // at the point where it is
+    double sum = 0.0;                          // of |imbalance|, when done
     int steps = 0, stalls = 0;
-    double best = 0.0;        // smallest imbalance so far
+    double best = 0.0;  // smallest imbalance so far
     double largest_point = 0.0;
-    double next_delta = largest_delta;  // from the imbalance here, used at the next point: each evaluation is made only once
+    double next_delta =
+        largest_delta;  // from the imbalance here, used at the next point: each evaluation is made only once
 };
 
 template <bool weighted>
@@ -47,7 +49,11 @@ public:
     Kernel(const LaneGraph& graph, const ProjectionRows& rows, const RowSource& source, void* workspace)
         : g_(graph), rows_(rows), source_(source) {
         Vec* next = static_cast<Vec*>(workspace);
-        const auto take = [&](std::int32_t count) { Vec* here = next; next += count; return here; };
+        const auto take = [&](std::int32_t count) {
+            Vec* here = next;
+            next += count;
+            return here;
+        };
         diagonal_ = take(g_.nodes);
         imbalance_ = take(g_.nodes);
         step_ = take(g_.nodes);
@@ -98,8 +104,10 @@ private:
 
     // A difference of potentials or a weight of the Laplacian, divided by the weight of the link in the metric.
     Vec over(std::int32_t link, Vec value) const {
-        if constexpr (weighted) return value * rows_.metric.inverse[link];
-        else return value;
+        if constexpr (weighted)
+            return value * rows_.metric.inverse[link];
+        else
+            return value;
     }
 
     // Flows at trial_, their imbalance A x - b, and the weighted Laplacian.
@@ -249,8 +257,10 @@ private:
     void judge(Lane& lane, double sum, double largest) {
         lane.judged = true;
         const bool enough = half_path_ * sum <= 0.8 * rows_.tolerance;
-        if (sum < 0.7 * lane.best) lane.stalls = 0;
-        else if (sum < 1e-7) ++lane.stalls;  // rounding holds it here; far out slow steps are normal
+        if (sum < 0.7 * lane.best)
+            lane.stalls = 0;
+        else if (sum < 1e-7)
+            ++lane.stalls;  // rounding holds it here; far out slow steps are normal
         if (sum < lane.best) lane.best = sum;
         lane.next_delta = largest < largest_delta ? 0.1 * largest : largest_delta;
         if (lane.next_delta < smallest_delta) lane.next_delta = smallest_delta;
@@ -289,7 +299,8 @@ private:
             const double end = lane_of(trial_, lane.destination, l);
             for (std::int64_t k = rows_.route_start[lane.row]; k < rows_.route_start[lane.row + 1]; ++k) {
                 const std::int32_t e = rows_.route_link[k];
-                const double from = lane_of(trial_, g_.tail_position[e], l), to = lane_of(trial_, g_.head_position[e], l);
+                const double from = lane_of(trial_, g_.tail_position[e], l),
+                             to = lane_of(trial_, g_.head_position[e], l);
                 rows_.hints[k] = static_cast<float>(from - end);
                 const double z = lane_of(point_, e, l) + (weighted ? (to - from) * rows_.metric.inverse[e] : to - from);
                 if (met) rows_.flows[k] = z > 0.0 ? (z < 1.0 ? z : 1.0) : 0.0;
@@ -419,7 +430,8 @@ private:
         const Pendant& pendant = g_.pendant[g_.pendant_of[node]];
         double &in = lane_of(point_, pendant.in, l), &out = lane_of(point_, pendant.out, l);
         // in and out are the mean of the two points
-        const double enough_in = weighted ? (1.0 - in) / rows_.metric.inverse[sends ? pendant.out : pendant.in] : 1.0 - in;
+        const double enough_in =
+            weighted ? (1.0 - in) / rows_.metric.inverse[sends ? pendant.out : pendant.in] : 1.0 - in;
         const double enough_out = weighted ? in / rows_.metric.inverse[sends ? pendant.in : pendant.out] : in;
         const double shift = enough_in > enough_out ? enough_in : enough_out;
         lane_of(rise_, node, l) += sends ? -shift : shift;
@@ -458,8 +470,8 @@ private:
         return true;
     }
 
-    // An acyclic route set that is one path has one unit flow: 1 on each of its links, whatever the point. Its links are in
-    // the order of the path.
+    // An acyclic route set that is one path has one unit flow: 1 on each of its links, whatever the point. Its links
+    // are in the order of the path.
     bool is_one_path(std::int64_t row) {
         const std::int64_t first = rows_.route_start[row], last = rows_.route_start[row + 1];
         for (std::int64_t k = first; k + 1 < last; ++k)
@@ -492,8 +504,10 @@ private:
 }  // namespace
 
 void PRIVROUTE_KERNEL(const LaneGraph& graph, const ProjectionRows& rows, const RowSource& source, void* workspace) {
-    if (rows.metric.inverse) Kernel<true>(graph, rows, source, workspace).run();
-    else Kernel<false>(graph, rows, source, workspace).run();
+    if (rows.metric.inverse)
+        Kernel<true>(graph, rows, source, workspace).run();
+    else
+        Kernel<false>(graph, rows, source, workspace).run();
 }
 
 }  // namespace privroute

@@ -14,7 +14,9 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 ProjectionPlan::ProjectionPlan(std::span<const Node> tail, std::span<const Node> head,
                                std::span<const std::uint8_t> no_through)
-    : graph(tail, head, no_through), inner_(graph), elimination(inner_.nodes(), inner_.tail, inner_.head),
+    : graph(tail, head, no_through),
+      inner_(graph),
+      elimination(inner_.nodes(), inner_.tail, inner_.head),
       reached_(no_through.size()) {
     node_.resize(inner_.nodes());
     for (std::size_t v = 0; v < nodes(); ++v) {
@@ -45,8 +47,10 @@ void ProjectionPlan::order_links() {
         const auto partner =
             std::find_if(edges.begin(), edges.end(), [&](const Edge& edge) { return (up ? edge.up : edge.down) < 0; });
         const auto link = static_cast<Link>(e);
-        if (partner == edges.end()) edges.push_back({std::min(from, to), std::max(from, to), up ? link : -1, up ? -1 : link});
-        else (up ? partner->up : partner->down) = link;
+        if (partner == edges.end())
+            edges.push_back({std::min(from, to), std::max(from, to), up ? link : -1, up ? -1 : link});
+        else
+            (up ? partner->up : partner->down) = link;
     }
     for (const bool paired : {true, false})
         for (const auto& [ends, edges] : between) {  // by lower position: the kernels keep its sums in registers

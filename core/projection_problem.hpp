@@ -34,14 +34,15 @@ struct LaneGraph {
 
 // A pair may use a link unless it leaves a no_through node other than the pair's origin. A link into such a node that
 // is not one of the pair's ends carries nothing either: what enters cannot leave. Closing it changes no feasible flow.
-static inline bool link_is_open(const LaneGraph& graph, std::int32_t link, std::int32_t origin, std::int32_t destination) {
+static inline bool link_is_open(const LaneGraph& graph, std::int32_t link, std::int32_t origin,
+                                std::int32_t destination) {
     const std::int32_t tail = graph.tail[link], head = graph.head[link];
     return (!graph.no_through[tail] || tail == origin) &&
            (!graph.no_through[head] || head == origin || head == destination);
 }
 
-// The metric |x|_w^2 = sum_e w_e x_e^2 of a projection: x(p) = clip(v + (p[head] - p[tail]) / w, 0, 1). Weights are powers
-// of 2, so dividing by them is exact in every arithmetic here.
+// The metric |x|_w^2 = sum_e w_e x_e^2 of a projection: x(p) = clip(v + (p[head] - p[tail]) / w, 0, 1). Weights are
+// powers of 2, so dividing by them is exact in every arithmetic here.
 //   inverse : 1/w of each link; null for w = 1
 //   heaviest_path : no simple path of the inner graph weighs more;  total : of all links
 struct ProjectionMetric {
@@ -84,12 +85,12 @@ struct RowSource {
     void* context;
 };
 
-// The certificate of docs/proofs/projection.md, Theorem 2: |x - x*|_w for flows x = clip(v + (p[head] - p[tail])/w, 0, 1) as
-// computed.
+// The certificate of docs/proofs/projection.md, Theorem 2: |x - x*|_w for flows x = clip(v + (p[head] - p[tail])/w, 0,
+// 1) as computed.
 //   imbalance : sum over nodes of |(A x - b)_i| as computed;  flow : sum of x, both without pendants
 //   largest_point : max |v|;  unit : relative rounding error of the arithmetic
-static inline double certified_bound(const LaneGraph& graph, const ProjectionMetric& metric, double imbalance, double flow,
-                                     double largest_point, double unit) {
+static inline double certified_bound(const LaneGraph& graph, const ProjectionMetric& metric, double imbalance,
+                                     double flow, double largest_point, double unit) {
     const double summing = unit * (graph.largest_degree + 3) * (2.0 * flow + 2.0);
     const double transport = 0.5 * __builtin_sqrt(metric.heaviest_path) * (imbalance + summing);
     const double rounding = unit * (largest_point + 3.0) * __builtin_sqrt(metric.total);

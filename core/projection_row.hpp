@@ -12,7 +12,9 @@ namespace privroute {
 class ProjectionRow {
 public:
     explicit ProjectionRow(const LaneGraph& graph)
-        : point(size(graph.all_links)), flow(size(graph.all_links)), is_open(size(graph.all_links)),
+        : point(size(graph.all_links)),
+          flow(size(graph.all_links)),
+          is_open(size(graph.all_links)),
           potential(size(graph.all_nodes)) {}
 
     // Point and start of row `row`, and which links its pair may use.
@@ -52,7 +54,8 @@ public:
     }
 
     void write_flows(const LaneGraph& graph, const ProjectionRows& rows, std::int64_t row) const {
-        if (!rows.route_start) return static_cast<void>(std::copy(flow.begin(), flow.end(), rows.flows + row * graph.all_links));
+        if (!rows.route_start)
+            return static_cast<void>(std::copy(flow.begin(), flow.end(), rows.flows + row * graph.all_links));
         for (std::int64_t k = rows.route_start[row]; k < rows.route_start[row + 1]; ++k)
             rows.flows[k] = flow[size(rows.route_link[k])];
     }

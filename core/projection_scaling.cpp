@@ -71,7 +71,8 @@ double ScalingProjection::round_flows(std::int64_t grain) {
     excess_[at(row_.destination)] = -whole;
     for (const std::int32_t link : open_) {
         const auto e = at(link);
-        const Wide step = Wide{weight_[e]} * grain, inside = std::clamp<Wide>(stretched(e), 0, Wide{weight_[e]} * whole);
+        const Wide step = Wide{weight_[e]} * grain,
+                   inside = std::clamp<Wide>(stretched(e), 0, Wide{weight_[e]} * whole);
         flow_[e] = static_cast<std::int64_t>((inside + step / 2) / step) * grain;
         excess_[at(network_.tail[e])] -= flow_[e];
         excess_[at(network_.head[e])] += flow_[e];

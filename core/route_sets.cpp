@@ -160,7 +160,8 @@ std::vector<std::uint8_t> forced_entries(const Graph& graph, const RouteSetsView
 std::vector<double> cost_spreads(const Graph& graph, const RouteSetsView& sets, std::span<const double> cost,
                                  std::span<const double> spread, std::span<const double> inverse,
                                  std::span<const std::uint8_t> forced, int sweeps) {
-    std::vector<double> found(sets.pairs(), 0.0), potential(graph.nodes(), 0.0), sum(graph.nodes()), weight(graph.nodes());
+    std::vector<double> found(sets.pairs(), 0.0), potential(graph.nodes(), 0.0), sum(graph.nodes()),
+        weight(graph.nodes());
     std::vector<Node> nodes;
     for (std::size_t w = 0; w < sets.pairs(); ++w) {
         nodes.clear();

@@ -84,7 +84,8 @@ private:
             }
             add("e");
             char buffer[8];
-            add({buffer, static_cast<std::size_t>(std::to_chars(buffer, buffer + sizeof buffer, exponent).ptr - buffer)});
+            add({buffer,
+                 static_cast<std::size_t>(std::to_chars(buffer, buffer + sizeof buffer, exponent).ptr - buffer)});
         }
     }
 
@@ -106,6 +107,7 @@ struct RouteWriter {
     std::span<const Node> tail, head;
     Texts nodes, links;
     std::span<const double> duration, free_flow, length, weight;  // by link; no length where the network has none
+    bool fine;  // times with all digits, for networks where tenths of a second are long
 
     // One route as a JSON object.
     void route(std::string& out, double probability, std::span<const Link> path) const {
@@ -113,14 +115,16 @@ struct RouteWriter {
         text.add("{\"probability\":");
         text.number(probability);
         text.add(",\"duration\":");
-        text.tenths(sum(duration, path));
+        seconds(text, sum(duration, path));
         text.add(",\"duration_free_flow\":");
-        text.tenths(sum(free_flow, path));
+        seconds(text, sum(free_flow, path));
         text.add(",\"distance\":");
-        if (length.empty()) text.add("null");
-        else text.tenths(sum(length, path));
+        if (length.empty())
+            text.add("null");
+        else
+            text.tenths(sum(length, path));
         text.add(",\"weight\":");
-        text.tenths(sum(weight, path));
+        seconds(text, sum(weight, path));
         text.add(",\"nodes\":[");
         text.add(nodes[tail[static_cast<std::size_t>(path.front())]]);
         for (const Link link : path) {
@@ -138,6 +142,8 @@ struct RouteWriter {
     }
 
 private:
+    void seconds(JsonText& text, double value) const { fine ? text.number(value) : text.tenths(value); }
+
     static double sum(std::span<const double> value, std::span<const Link> path) {
         double total = 0.0;
         for (const Link link : path) total += value[static_cast<std::size_t>(link)];

@@ -129,7 +129,8 @@ private:
     void consider(const Segment& segment, double longitude, double latitude, double east, double north, double& least,
                   OnStreet& best) const {
         const double ax = (px(segment.at) - longitude) * east, ay = (py(segment.at) - latitude) * north;
-        const double dx = (px(segment.at + 1) - px(segment.at)) * east, dy = (py(segment.at + 1) - py(segment.at)) * north;
+        const double dx = (px(segment.at + 1) - px(segment.at)) * east,
+                     dy = (py(segment.at + 1) - py(segment.at)) * north;
         const double length = dx * dx + dy * dy;
         const double along = length > 0 ? std::clamp(-(ax * dx + ay * dy) / length, 0.0, 1.0) : 0.0;
         const double to_x = ax + along * dx, to_y = ay + along * dy, square = to_x * to_x + to_y * to_y;
@@ -139,7 +140,8 @@ private:
         best.x = longitude + to_x / east;
         best.y = latitude + to_y / north;
         double before = 0, all = 0;
-        for (auto at = start_[static_cast<std::size_t>(segment.link)]; at + 1 < start_[static_cast<std::size_t>(segment.link) + 1]; ++at) {
+        for (auto at = start_[static_cast<std::size_t>(segment.link)];
+             at + 1 < start_[static_cast<std::size_t>(segment.link) + 1]; ++at) {
             const double part = std::hypot((px(at + 1) - px(at)) * east, (py(at + 1) - py(at)) * north);
             if (at < segment.at) before += part;
             if (at == segment.at) before += along * part;
@@ -151,7 +153,8 @@ private:
     std::vector<double> x_, y_;
     std::vector<std::int64_t> start_;
     std::vector<Segment> segments_;
-    double low_x_ = std::numeric_limits<double>::infinity(), high_x_ = -low_x_, low_y_ = low_x_, high_y_ = -low_x_, shrink_ = 1;
+    double low_x_ = std::numeric_limits<double>::infinity(), high_x_ = -low_x_, low_y_ = low_x_, high_y_ = -low_x_,
+           shrink_ = 1;
     std::int64_t side_ = 1;
     std::vector<std::size_t> cell_start_, cell_segments_;
 };
@@ -172,7 +175,8 @@ public:
     // infinite where there is none. A way has at least two links: the source's and the target's.
     // source_cost : of each source, up to the end of the link; target_cost : of each target, from its start on
     std::pair<std::vector<Link>, double> path(std::span<const Link> sources, std::span<const double> source_cost,
-                                              std::span<const Link> targets, std::span<const double> target_cost) const {
+                                              std::span<const Link> targets,
+                                              std::span<const double> target_cost) const {
         struct Label {
             double cost;
             Link before;
@@ -206,7 +210,8 @@ public:
             const double cost = label.cost;
             const auto v = static_cast<std::size_t>(graph_.head[static_cast<std::size_t>(link)]);
             if (graph_.no_through[v]) continue;
-            const auto begin = static_cast<std::size_t>(graph_.out_start[v]), end = static_cast<std::size_t>(graph_.out_start[v + 1]);
+            const auto begin = static_cast<std::size_t>(graph_.out_start[v]),
+                       end = static_cast<std::size_t>(graph_.out_start[v + 1]);
             for (auto k = begin; k < end; ++k) {
                 const Link next = graph_.out_links[k];
                 const bool back = next == reverse_[static_cast<std::size_t>(link)] && end - begin > 1;

@@ -53,8 +53,8 @@ struct TextColumn {
     }
 };
 
-// Copies those texts that are present, UTF-8 and not too long; the others become missing. Needs memory for the copies only,
-// so that a text of a gigabyte costs nothing here.
+// Copies those texts that are present, UTF-8 and not too long; the others become missing. Needs memory for the copies
+// only, so that a text of a gigabyte costs nothing here.
 struct KeptTexts {
     std::vector<std::int64_t> offset;
     std::vector<std::uint8_t> data;
@@ -128,8 +128,8 @@ private:
     bool cut(std::string_view line) {
         std::size_t start = 0;
         for (std::size_t cell = 0; cell < found_.size(); ++cell) {
-            std::size_t end = start < line.size() && line[start] == '"' ? end_of_quotes(line, start)
-                                                                         : line.find(delimiter_, start);
+            std::size_t end =
+                start < line.size() && line[start] == '"' ? end_of_quotes(line, start) : line.find(delimiter_, start);
             if (end == line.npos) end = line.size();
             found_[cell] = line.substr(start, end - start);
             if (cell + 1 == found_.size()) return end == line.size();

@@ -16,10 +16,10 @@ struct Traffic {
     std::vector<CostCurve> own;      // the equilibrium's curves where both are mixed, else empty
     std::vector<double> fixed_cost;  // by link of the reduced network; empty: none
     Weighing weighing;               // its costs by network link are not used here
-    std::vector<double> fixed;  // flow that no shift touches: background traffic and trips whose link is given
-    std::vector<double> flow;   // fixed and routed
-    std::vector<double> cost;   // at flow
-    std::vector<double> slope;  // derivative of cost at flow
+    std::vector<double> fixed;       // flow that no shift touches: background traffic and trips whose link is given
+    std::vector<double> flow;        // fixed and routed
+    std::vector<double> cost;        // at flow
+    std::vector<double> slope;       // derivative of cost at flow
     bool any_steep;
     bool all_straight;
     bool any_kinked;  // ramps are in place of jumps: kinks.hpp

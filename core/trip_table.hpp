@@ -1,7 +1,7 @@
 // The body of a TNTP trip table: "Origin 1", then entries "2 : 100.0;".
 //
-// Only plain tables are read here: digits, decimal numbers, spaces. The caller reads anything else slowly, with an error
-// for what cannot be read.
+// Only plain tables are read here: digits, decimal numbers, spaces. The caller reads anything else slowly, with an
+// error for what cannot be read.
 #pragma once
 
 #include <charconv>

@@ -1,5 +1,5 @@
-// The kernels of the core without Python, for machines on which no Python is at hand (make aarch64): the optimum of a grid
-// network satisfies its own certificate, and projections by every instruction set are unit flows that agree.
+// The kernels of the core without Python, for machines on which no Python is at hand (make aarch64): the optimum of a
+// grid network satisfies its own certificate, and projections by every instruction set are unit flows that agree.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -70,7 +70,8 @@ int main() {
     AssignmentOptions options;
     options.gap = 1e-9;
     const Assignment found = assign({graph, latency, background, origin, destination, demand}, options);
-    std::printf("optimum: objective %.15g, gap %.3g, %d sweeps\n", found.objective, found.relative_gap, found.iterations);
+    std::printf("optimum: objective %.15g, gap %.3g, %d sweeps\n", found.objective, found.relative_gap,
+                found.iterations);
     check(found.status == Status::converged, "the optimum converges");
     check(found.relative_gap <= 1e-9, "the gap is what was asked for");
     std::vector<double> excess(nodes, 0.0);
@@ -101,7 +102,8 @@ int main() {
         rows.destination = destination.data();
         rows.tolerance = 1e-9;
         rows.largest_point = 1e6;
-        const auto outcome = project_rows(plan, rows, static_cast<std::int64_t>(origin.size()), 1, name, [] { return false; });
+        const auto outcome =
+            project_rows(plan, rows, static_cast<std::int64_t>(origin.size()), 1, name, [] { return false; });
         check(outcome.unusable < 0 && !outcome.stopped, "every row is projected");
         double worst = 0.0, apart = 0.0;
         for (const double value : bound) worst = std::max(worst, value);
