@@ -126,3 +126,14 @@ def test_noise_too_small_for_any_bound_has_no_finite_epsilon() -> None:
 def test_guarantees_beyond_any_noise_are_refused() -> None:
     with pytest.raises(NoiseError, match="choose a larger epsilon"):
         gaussian_scale(1e-13, 1e-14, 1.0)
+
+
+def test_the_search_ends_at_scales_of_2_to_the_40th() -> None:
+    """At epsilon 1 and delta 1e-6 the scale is 4.5 sensitivities, and the search doubles: up to 8 of them."""
+    for largest, refused in ((0.95, False), (1.05, True)):
+        sensitivity = largest * 2.0**40 / 8
+        if refused:
+            with pytest.raises(NoiseError, match="above 2\\^40"):
+                gaussian_scale(1.0, 1e-6, sensitivity)
+        else:
+            assert 4 * sensitivity < gaussian_scale(1.0, 1e-6, sensitivity) < 8 * sensitivity

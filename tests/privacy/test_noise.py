@@ -14,7 +14,7 @@ from tests.statistical.rates import EACH
 from privroute.errors import NoiseError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.privacy.calibration import gaussian_rho
-from privroute.privacy.noise import GRID, LARGEST_VALUE, Noise, OpenDPNoise, on_grid
+from privroute.privacy.noise import GRID, LARGEST_VALUE, Noise, OpenDPNoise, check_integers, on_grid
 
 SOURCES: dict[str, Noise] = {"opendp": OpenDPNoise(), "seeded": SeededNoise(3)}
 DRAWS = 40_000
@@ -122,6 +122,20 @@ def test_an_error_of_opendp_is_refused_without_what_it_says(monkeypatch: pytest.
     assert "20261102" not in everything(refused.value)
 
 
+def test_a_draw_of_another_length_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privroute.privacy.noise.gaussian_on_integers", lambda _scale: lambda values: values[1:])
+    with pytest.raises(NoiseError, match="could not draw the noise"):
+        OpenDPNoise().add_integers(np.zeros(3, np.int64), 1.0)
+
+
+def test_the_largest_counts_with_room_for_noise_are_accepted_and_no_larger_ones() -> None:
+    assert LARGEST_VALUE == 2**62
+    check_integers(np.array([2**62, -(2**62)]))
+    for value in (2**62 + 1, -(2**62) - 1):
+        with pytest.raises(NoiseError, match="too large for 64-bit integers"):
+            check_integers(np.array([0, value]))
+
+
 class TestGrid:
     """Noise on flows: integers on a grid of step 2^-40."""
 
@@ -160,3 +174,10 @@ class TestGrid:
     def test_odd_flows_are_refused_without_showing_them(self, values: Any) -> None:
         with pytest.raises(NoiseError, match="nothing was released"):
             on_grid(values)
+
+    def test_flows_up_to_2_to_the_20th_are_accepted_and_no_larger_ones(self) -> None:
+        assert GRID == 2.0**-40
+        assert on_grid(np.array([2.0**20, -(2.0**20)])).tolist() == [2**60, -(2**60)]
+        for value in (math.nextafter(2.0**20, math.inf), -math.nextafter(2.0**20, math.inf)):
+            with pytest.raises(NoiseError, match="too large for the grid"):
+                on_grid(np.array([value]))

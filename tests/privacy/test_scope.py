@@ -14,6 +14,7 @@ from privroute.errors import GuaranteeError, InputError
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon, total_rho
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
 from privroute.privacy.scope import DAY_S, Profile, Scope, moment
+from privroute.release.certificate import epsilon_of_rho
 
 FIRST = dt.date(2026, 3, 2)
 DATES = st.lists(st.integers(0, 12), min_size=1, max_size=8, unique=True)
@@ -184,6 +185,20 @@ def test_days_are_listed_with_their_largest_amount() -> None:
     assert Profile([], []).peak() == Profile([], []).peak(days(1, 3)) == 0
 
 
+def test_what_was_spent_is_found_by_its_amount_and_what_is_left_everywhere() -> None:
+    profile = Profile([days(1, 10), days(5, 6)], [1, 2])
+    assert profile.at_level(3) == [(days(5, 6), 3)]
+    assert profile.at_level(1) == [(Scope.union([days(1, 4), days(7, 10)]), 1)]
+    assert profile.at_level(2) == []
+    left = profile.below(3)
+    assert [amount for _, amount in left] == [3, 2]
+    nothing = Scope.always()
+    assert Profile([scope for scope, _ in left] + [days(5, 6)], [1, 1, 1]).peak(nothing) == 1
+    whole = Profile([scope for scope, _ in left] + [days(1, 10), days(5, 6)], [amount for _, amount in left] + [1, 2])
+    assert {whole.peak(days(day, day)) for day in range(12)} == {3}
+    assert profile.below(1) == [(left[0][0], 1)]
+
+
 @pytest.mark.parametrize(
     ("one", "text"),
     [
@@ -220,6 +235,16 @@ def test_the_total_is_the_largest_that_opendps_map_allows(epsilon: float, delta:
     assert 2**56 < approval.total < 2**59
     assert approval.allows(approval.total)
     assert not approval.allows(math.ceil(approval.total * (1 + 1e-6)))
+
+
+@pytest.mark.parametrize("more", [1e-8, 1e-4, 0.3])
+def test_where_opendp_finds_more_than_the_closed_form_it_decides(more: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "privroute.privacy.budget.rho_to_epsilon", lambda rho, _: epsilon_of_rho(rho, 1e-6) * (1 + more)
+    )
+    total = total_rho.__wrapped__(1.0, 1e-6)
+    assert epsilon_of_rho(total, 1e-6) * (1 + more) <= 1.0
+    assert epsilon_of_rho(total, 1e-6) * (1 + more) > 1.0 - 3 * more
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0])
