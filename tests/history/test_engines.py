@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 import secrets
-import shutil
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engines import CASES, FIRST, HOURS, LAST, ROADS, digest, dirty_trips, into_server, spark_session
+from engines import CASES, FIRST, HOURS, LAST, ROADS, digest, dirty_trips, into_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import PostgreSQL
@@ -31,23 +28,6 @@ from privroute.history import trip_engines
 GRID: dict[str, Any] = {"period": ("07:00", "09:00"), "dates": ("2026-03-28", "2026-03-30")}
 ROWS = 3_000
 POSTGRES = pytest.mark.xdist_group("postgresql")
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """A Spark session; under CI=true it must be there."""
-    if os.environ.get("CI") != "true":
-        pytest.importorskip("pyspark", reason="pyspark is not installed; it is required under CI=true only")
-        if shutil.which("java") is None:
-            pytest.skip("there is no Java on this machine, which Spark needs; it is required under CI=true only")
-    import warnings  # noqa: PLC0415
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of Spark about other packages
-        with spark_session() as session:
-            session.conf.set("spark.sql.shuffle.partitions", "1")
-            session.conf.set("spark.sql.codegen.wholeStage", "false")  # tables are small
-            yield session
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +68,7 @@ def test_dirty_trips_have_the_same_digest_in_duckdb_and_postgresql(
     assert digest(path, clock)[0] == digest(relation(table), clock)[0]  # the reader of files says the same
 
 
+@POSTGRES
 def test_dirty_trips_have_the_same_digest_in_spark(dirty: tuple[pa.Table, Path], spark: Any) -> None:
     table, path = dirty
     frame = spark.read.parquet(str(path))
@@ -141,6 +122,7 @@ class TestHostileRows:
     GOOD = ("a", "1", "2", "2026-03-28 07:30")
     HOSTILE: dict[str, list[tuple[str, Any]]] = {  # noqa: RUF012
         "numeric": [("user", value) for value in ("NaN", "Infinity", "-Infinity", "1e-400", "1e400", "0.5", "-7")],
+        "real": [("origin", value) for value in ("NaN", "Infinity", "-Infinity", "1e38", "1e-45", "1.0000001")],
         "double precision": [("origin", value) for value in ("NaN", "Infinity", "1e308", "1e-308", "1.5", "-0")],
         "bigint": [("origin", value) for value in (2**63 - 1, -(2**63), None)],
         "timestamp": [
@@ -333,15 +315,16 @@ def test_columns_are_refused_by_their_types_alone(columns: dict[str, Any], messa
 
 
 @POSTGRES
-def test_times_in_utc_need_a_time_zone_and_texts_are_no_times(postgresql: PostgreSQL) -> None:
+def test_times_in_utc_need_a_time_zone_and_formats_are_for_files(postgresql: PostgreSQL) -> None:
     with psycopg.connect(postgresql.url, autocommit=True) as server:
         for name, kind in (("aware", "timestamptz"), ("told", "text")):
             server.execute(f"DROP TABLE IF EXISTS {name}")
             server.execute(f"CREATE TABLE {name} (origin text, destination text, departure {kind})")
     with pytest.raises(HistoryError, match="such times need tz="):
         counted(f"{postgresql.url}#aware")
-    with pytest.raises(HistoryError, match="name a column of times"):
-        counted(f"{postgresql.url}#told")
+    for option in ({"time_format": "%d.%m.%Y %H:%M"}, {"epoch_unit": "s", "tz": "UTC"}):
+        with pytest.raises(HistoryError, match="name a column of times, of texts like 2026-03-02 07:15:00"):
+            counted(f"{postgresql.url}#told", **option)
     for address, message in (
         (postgresql.url, "name the table behind a #"),
         (f"{postgresql.url}#none", "no such table"),

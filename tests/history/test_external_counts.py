@@ -123,6 +123,14 @@ def test_schemas_are_refused(columns: dict[str, Any], message: str) -> None:
         pr.read_counts(table(**columns), study())
 
 
+def test_files_that_are_no_parquet_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "counts.parquet").write_text("day,origin,destination,trips\n2026-03-02,1,20,secret\n")
+    for name in ("counts.parquet", "none.parquet"):
+        with pytest.raises(FormatError, match="cannot be read as Parquet") as caught:
+            pr.read_counts(tmp_path / name, study())
+        assert "secret" not in str(caught.value)
+
+
 def test_other_sources_and_totals_are_refused() -> None:
     with pytest.raises(HistoryError, match="pass an Arrow table"):
         pr.read_counts([1, 2], study())

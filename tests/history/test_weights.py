@@ -52,6 +52,20 @@ def read(place: Path, network: pr.Network, **bounds: Any) -> tuple[pr.DemandHist
     return history, found[0]
 
 
+def test_no_row_is_one_too_many_for_what_a_history_holds(network: pr.Network, tmp_path: Path) -> None:
+    """A million of the heaviest requests for one pair are 2⁴⁰; one more must not stop the reading."""
+    most, place = 2**20, tmp_path / "trips.parquet"
+    for more in (0, 1):
+        rows = most + more
+        columns = {"origin": ["a"], "destination": ["b"], "volume": [1e300], "departure": [FIRST]}
+        full = {
+            name: pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), pa.array(v)) for name, v in columns.items()
+        }
+        pq.write_table(pa.table(full), place)
+        history, told = read(place, network, max_weight=2**20)
+        assert (history.counts.sum(), history.counts.max(), told.counted) == (2**40, 2**40, rows)
+
+
 def test_weights_are_rounded_cut_off_dropped_and_counted(network: pr.Network, tmp_path: Path) -> None:
     weights = [2.5, 3.7, 3.8, 1.2, 0.0, 1e9, math.inf, math.nan, -0.1, -math.inf]
     pq.write_table(table([("a", "b", weight, "u", 1) for weight in weights]), tmp_path / "trips.parquet")

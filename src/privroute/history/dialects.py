@@ -6,7 +6,7 @@ none of them fails, so no row can stop the reading or be quoted in a message (do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 
     from privroute.history.trip_batches import Form
 
-__all__ = ["DUCKDB", "POSTGRESQL", "SPARK", "Dialect", "put"]
+__all__ = ["DUCKDB", "POSTGRESQL", "POSTGRESQL_ASCII", "SPARK", "Dialect", "put"]
 
 _DAY_US = 86_400_000_000
 _HOUR_US = 3_600_000_000
 _MINUTE_US = 60_000_000
 _NEVER = -(2**62)  # a time on no day of a study
-_NUMBER_TEXT = "^ *[-+]?[0-9]{1,12}([.][0-9]{0,20})? *$"
+_BLANKS = (
+    "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200C))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+_ASCII_BLANKS = "\t\n\v\f\r "
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,9 @@ class Dialect:
 
     divide : the operator of whole numbers; times : {form: microseconds since 1970 of a column of times}
     text : as a text; trimmed : without blanks, tabs and carriage returns at its ends
-    matches : whether a text matches a regular expression {1}
-    number_of_text, number : degrees of a text or of a number as a double, NULL where they are none
+    bare : without any white space of Unicode at its ends, as core/user_ids.hpp has it but for NUL
+    matches : whether a text as a whole, line ends included, matches a regular expression {1}, which has no backslash
+    number_of_text : a text of digits with a point as a double; number : a number as a double, NULL where it is huge
     digest : MD5 of a text in hexadecimal digits, which compare by their codes
     whole_of_text : a text of at most 18 digits as a whole number
     quote : of names; copies : an order for equal rows, where the engine wants one
@@ -42,6 +46,7 @@ class Dialect:
     times: Mapping[Form, str]
     text: str
     trimmed: str
+    bare: str
     matches: str
     number_of_text: str
     number: str
@@ -73,8 +78,9 @@ DUCKDB = Dialect(
     times={"local_us": "{0}", "utc_us": "{0}"},  # the columns come in these forms: trip_batches
     text="CAST({0} AS VARCHAR)",
     trimmed="trim({0}, concat(' ', chr(9), chr(13)))",
-    matches="regexp_matches({0}, '{1}')",
-    number_of_text=f"CASE WHEN regexp_matches({{0}}, '{_NUMBER_TEXT}') THEN TRY_CAST({{0}} AS DOUBLE) END",
+    bare=f"trim({{0}}, '{_BLANKS}')",
+    matches="regexp_full_match({0}, '{1}')",
+    number_of_text="TRY_CAST({0} AS DOUBLE)",
     number="{0}",
     whole_of_text="TRY_CAST({0} AS BIGINT)",
     digest="md5({0})",
@@ -93,14 +99,21 @@ POSTGRESQL = Dialect(
     # compared by codes: by a collation of the column that does not tell letters apart, a row could have two zones
     text='CAST({0} AS TEXT) COLLATE "C"',
     trimmed="btrim({0}, ' ' || chr(9) || chr(13))",
-    matches="{0} ~ '{1}'",
-    # texts of this form and numbers of a limited size, with 12 digits behind the point, are within a double
-    number_of_text=f"CASE WHEN {{0}} ~ '{_NUMBER_TEXT}' THEN CAST({{0}} AS DOUBLE PRECISION) END",
-    number="CASE WHEN {0} BETWEEN -1000 AND 1000 THEN CAST(round(CAST({0} AS NUMERIC), 12) AS DOUBLE PRECISION) END",
+    bare=f"btrim({{0}}, '{_BLANKS}')",
+    matches="{0} ~ '^({1})$'",
+    number_of_text="CAST({0} AS DOUBLE PRECISION)",
+    # a long decimal next to 0 is not within a double, and the cast would fail
+    number=(
+        "CASE WHEN {0} BETWEEN -1e17 AND 1e17 THEN CASE WHEN {0} BETWEEN -1e-300 AND 1e-300 "
+        "THEN CAST(sign({0}) * 1e-300 AS DOUBLE PRECISION) ELSE CAST({0} AS DOUBLE PRECISION) END END"
+    ),
     whole_of_text="CAST({0} AS BIGINT)",
     digest='md5({0}) COLLATE "C"',
     fence=" OFFSET 0",
 )
+
+POSTGRESQL_ASCII = replace(POSTGRESQL, bare=f"btrim({{0}}, '{_ASCII_BLANKS}')")
+"""For a server whose encoding does not have all blanks of Unicode."""
 
 SPARK = Dialect(
     name="Spark",
@@ -117,8 +130,9 @@ SPARK = Dialect(
     },
     text="CAST({0} AS STRING)",
     trimmed="trim(BOTH concat(' ', char(9), char(13)) FROM {0})",
-    matches="{0} RLIKE '{1}'",
-    number_of_text=f"CASE WHEN {{0}} RLIKE '{_NUMBER_TEXT}' THEN try_cast({{0}} AS DOUBLE) END",
+    bare=f"trim(BOTH '{_BLANKS}' FROM {{0}})",
+    matches="{0} RLIKE '^({1})(?!(?s:.))'",  # Java's $ would also match before a line end at the end
+    number_of_text="try_cast({0} AS DOUBLE)",
     number="CAST({0} AS DOUBLE)",
     whole_of_text="try_cast({0} AS BIGINT)",
     digest="md5({0})",

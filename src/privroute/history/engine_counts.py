@@ -13,13 +13,14 @@ from the table's schema alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privroute.errors import HistoryError, arg
 from privroute.history.bounding import Keys, bounded_total, exceeding, kept_requests
 from privroute.history.dialects import Dialect, put
-from privroute.history.trip_columns import MISSING_USERS, day_number, in_period, slot_number, whole
-from privroute.history.trip_database import literal
+from privroute.history.engine_texts import time_steps, user_steps
+from privroute.history.trip_columns import day_number, in_period, slot_number, user_key, whole
 from privroute.history.trip_rows import TripRows
 from privroute.history.trip_tally import FIRST_FAULT, REASONS
 from privroute.history.trip_texts import SHORT_TEXT
@@ -27,6 +28,7 @@ from privroute.history.trip_texts import SHORT_TEXT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from privroute.history.engine_texts import Step
     from privroute.history.trip_batches import Form
     from privroute.history.trip_columns import TimeReading
     from privroute.history.trip_raster import TripRaster
@@ -38,8 +40,7 @@ __all__ = ["Engine", "Statements", "count_with"]
 _TRIPS_OF_A_ROW = "1"  # what a row adds to its count
 _OUTSIDE = 99
 _MISSING_PLACE, _TOO_FAR = FIRST_FAULT + 4, FIRST_FAULT + 1
-_WHOLE_TEXT = "^[+-]?[0-9]{1,18}$"
-_UUID_TEXT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+_DEGREES_TEXT = " *[-+]?[0-9]{1,12}([.][0-9]{0,20})? *"  # within a double, and cast by all engines alike
 _LARGEST_DEGREE = 1000
 _ENDS = ("origin", "destination")
 
@@ -158,37 +159,46 @@ class Statements:
         )
 
     def _timed(self) -> str:
-        time = self._time()
-        shown = [f"{time[0]} AS local_us", f"{time[1]} AS utc_us"]
-        for role in _ENDS:
-            shown += self._end(role)
-        if self.contribution is None:
-            return f"SELECT {', '.join(shown)} FROM {{trips}} AS trips{self.dialect.fence}"
-        text, canonical = self._user()
-        rows = f"SELECT {', '.join(shown)}, {text} AS user_text FROM {{trips}} AS trips{self.dialect.fence}"
-        return f"SELECT u.*, {canonical} AS user_id FROM ({rows}) AS u{self.dialect.fence}"
+        """Rows with local_us, utc_us, the keys of both ends, and user_id."""
+        time, time_steps = self._time()
+        user, user_steps = ({}, []) if self.contribution is None else self._user()
+        shown = [f"{expression} AS {name}" for name, expression in (*time.items(), *user.items())]
+        shown += [end for role in _ENDS for end in self._end(role)]
+        rows = f"SELECT {', '.join(shown)} FROM {{trips}} AS trips{self.dialect.fence}"
+        nothing: Step = {}
+        for step in zip_longest(time_steps, user_steps, fillvalue=nothing):
+            made = "".join(f", {expression} AS {name}" for each in step for name, expression in each.items())
+            rows = f"SELECT s.*{made} FROM ({rows}) AS s{self.dialect.fence}"
+        return rows
 
-    def _time(self) -> tuple[str, str]:
+    def _time(self) -> tuple[Step, list[Step]]:
+        """Columns made of the table's own, and steps from them to local_us and utc_us."""
         name, form = self._column("departure"), self.forms["departure"]
+        plain = self.reading.epoch_unit is None and self.reading.time_format is None
         if form in self.dialect.times and self.reading.epoch_unit is None:
-            local, utc = "CAST(NULL AS BIGINT)", put(self.dialect.times[form], name)
+            none, found_us = "CAST(NULL AS BIGINT)", put(self.dialect.times[form], name)
             if form == "local_us":
-                return utc, local
+                return {"local_us": found_us, "utc_us": none}, []
             if self.reading.calendar.time_zone is None:
                 raise self._unusable(
                     "departure",
                     f"such times need {arg('tz')}, the time zone of period and dates, such as Europe/Berlin",
                 )
-            return local, utc
+            return {"local_us": none, "utc_us": found_us}, []
+        if form == "text" and plain and not self._as_files:
+            text = put(self.dialect.trimmed, self._short(name, SHORT_TEXT))
+            with_offset = self.reading.calendar.time_zone is not None
+            return {"time_text": text}, time_steps(self.dialect, "time_text", with_offset=with_offset)
         everywhere = form == "integer" and self.reading.epoch_unit is not None
         wide = f"CAST({name} AS BIGINT)" if everywhere else name  # products of narrower numbers would overflow
-        found = self.reading.column(wide, form) if everywhere or self.dialect.name == "DuckDB" else None
+        found = self.reading.column(wide, form) if everywhere or self._as_files else None
         if found is None:
             raise self._unusable(
                 "departure",
-                f"name a column of times, or of whole numbers with {arg('epoch_unit')}; a view can make one",
+                "name a column of times, of texts like 2026-03-02 07:15:00, or of whole numbers with "
+                f"{arg('epoch_unit')}; a view can make one. {arg('time_format')} is for files",
             )
-        return found.local_us, found.utc_us
+        return {"local_us": found.local_us, "utc_us": found.utc_us}, []
 
     def _keys(self, role: str) -> tuple[str, ...]:
         return (role,) if role in self.columns else (f"{role}_x", f"{role}_y")
@@ -204,7 +214,7 @@ class Statements:
         if form == "integer":
             return [f"{name} AS {role}"]
         if form == "number":
-            return [f"{whole(name)} AS {role}"]
+            return [f"{self._whole(name)} AS {role}"]
         if form == "text":
             return [f"{put(self.dialect.trimmed, self._short(name, self.longest_zone))} AS {role}"]
         raise self._unusable(role, "name a column of zones, as whole numbers or texts")
@@ -214,29 +224,38 @@ class Statements:
         number = {"integer": self.dialect.number, "number": self.dialect.number, "text": self.dialect.number_of_text}
         if form not in number:
             raise self._unusable(role, "name columns of degrees")
-        degree = f"({put(number[form], self._short(name, SHORT_TEXT) if form == 'text' else name)})"
+        if form == "text":
+            text = self._short(name, SHORT_TEXT)
+            degree = f"(CASE WHEN {put(self.dialect.matches, text, _DEGREES_TEXT)} THEN {put(number[form], text)} END)"
+        else:
+            degree = f"({put(number[form], name)})"
         return f"CASE WHEN {degree} BETWEEN -{_LARGEST_DEGREE} AND {_LARGEST_DEGREE} THEN {degree} END"
 
-    def _user(self) -> tuple[str, str]:
-        """The id as a text, and the canonical id of `user_text`, NULL where it is missing."""
+    def _user(self) -> tuple[Step, list[Step]]:
+        """Columns made of the table's own, and steps from them to user_id, which is NULL where it is missing."""
         name, form = self._column("user_id"), self.forms["user_id"]
         if form == "integer":
-            return put(self.dialect.text, name), "user_text"
+            return {"user_id": put(self.dialect.text, name)}, []
         if form == "number":
-            return put(self.dialect.text, whole(name)), "user_text"
+            return {"user_id": put(self.dialect.text, self._whole(name))}, []
         if form != "text":
             raise self._unusable("user_id", "name a column of ids, as whole numbers or texts")
+        if self._as_files:
+            return {"user_id": f"{user_key(name, form)}"}, []
         # long ids are compared by a digest
         digest = put(self.dialect.digest, put(self.dialect.text, name))
-        given = put(self.dialect.trimmed, f"coalesce({self._short(name, SHORT_TEXT)}, {digest})")
-        text = "user_text"
-        missing = ", ".join(literal(word) for word in MISSING_USERS)
-        number = put(self.dialect.text, put(self.dialect.whole_of_text, text))
-        return given, (
-            f"CASE WHEN lower({text}) IN ({missing}) THEN NULL "
-            f"WHEN {put(self.dialect.matches, text, _WHOLE_TEXT)} THEN {number} "
-            f"WHEN {put(self.dialect.matches, text, _UUID_TEXT)} THEN lower({text}) ELSE {text} END"
+        return {"user_text": f"coalesce({self._short(name, SHORT_TEXT)}, {digest})"}, user_steps(
+            self.dialect, "user_text"
         )
+
+    @property
+    def _as_files(self) -> bool:
+        """Whether texts come in the forms for files, with ids that are canonical, and DuckDB reads them as files."""
+        return self.dialect.name == "DuckDB"
+
+    def _whole(self, name: str) -> str:
+        """A fraction as a whole number, as a double: decimals are compared in too many ways."""
+        return whole(f"({put(self.dialect.number, name)})")
 
     def _short(self, name: str, longest: int) -> str:
         """A text, NULL where it is long: to search or to copy it could need more memory than an engine gives."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from privroute.study.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from privroute.history.trip_tally import Histories
     from privroute.study.calendar import Calendar
@@ -130,7 +132,7 @@ def _read(source: Any, *, with_period: bool) -> Iterator[tuple[Any, ...]]:
     names = [*_COLUMNS, _PERIOD] if with_period else list(_COLUMNS)
     if isinstance(source, str | os.PathLike):
         path = as_path(source)
-        with open_parquet(path) as file:
+        with _opened(path) as file:
             _check_schema(file.schema_arrow, names, path)
             batches, failed = file.iter_batches(columns=names), True
             try:
@@ -147,6 +149,12 @@ def _read(source: Any, *, with_period: bool) -> Iterator[tuple[Any, ...]]:
     _check_schema(source.schema, names, "the table")
     for batch in source.select(names).to_batches():
         yield from _tuples(batch, with_period=with_period)
+
+
+def _opened(path: Path) -> Any:
+    with suppress(OSError, ValueError, pa.ArrowException):
+        return open_parquet(path)
+    raise FormatError(path, "cannot be read as Parquet; check the path, and that it is a file of counts")
 
 
 def _check_schema(schema: Any, names: list[str], place: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -78,10 +78,15 @@ class PeriodHistories:
     requests: tuple[int, ...] | None = None
     simulated: bool = False
     elsewhere: bool = False
+    _parts: tuple[Frame, ...] = field(init=False)
+    _first_rows: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
         check_type(self.frame, Frame, "frame", HistoryError)
-        limit = int(self._first_rows()[-1]) * len(self.frame.pairs)
+        object.__setattr__(self, "_parts", self.frame.parts)
+        rows = np.concatenate([[0], np.cumsum([part.days for part in self._parts])])
+        object.__setattr__(self, "_first_rows", freeze(rows.astype(np.int64)))
+        limit = int(self._first_rows[-1]) * len(self.frame.pairs)
         for name in ("cells", "trips"):
             object.__setattr__(self, name, freeze(np.asarray(getattr(self, name), np.int64)))
         ascending = bool((np.diff(self.cells) > 0).all())
@@ -105,10 +110,6 @@ class PeriodHistories:
         elsewhere = any(part.elsewhere for part in parts)
         return cls(frame, cells, counts[cells], requests if measured else None, simulated, elsewhere)
 
-    def _first_rows(self) -> NDArray[np.int64]:
-        days = [slot.calendar.days for slot in self.frame.calendar.slots]
-        return np.concatenate([[0], np.cumsum(days)]).astype(np.int64)
-
     @property
     def total(self) -> int:
         """All trips that were counted."""
@@ -116,8 +117,7 @@ class PeriodHistories:
 
     def part(self, position: int) -> DemandHistory:
         """The history of one slot."""
-        frame = self.frame.parts[position]
-        pairs, rows = len(self.frame.pairs), self._first_rows()
+        frame, pairs, rows = self._parts[position], len(self.frame.pairs), self._first_rows
         ends = np.searchsorted(self.cells, rows[position : position + 2] * pairs)
         counts = np.zeros(frame.days * pairs, np.int64)
         counts[self.cells[slice(*ends)] - int(rows[position]) * pairs] = self.trips[slice(*ends)]
@@ -128,7 +128,7 @@ class PeriodHistories:
 
     def parts(self) -> Iterator[DemandHistory]:
         """The histories of all slots, one after the other."""
-        return (self.part(position) for position in range(len(self.frame.calendar.slots)))
+        return (self.part(position) for position in range(len(self._parts)))
 
     @property
     def pair_sums(self) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_parquet", "row_group_batches"]
 
-_BATCH_ROWS = 131_072
+_BATCH_ROWS = 524_288
 _RUN_BYTES = 2**27
 _DICTIONARIES = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 _INDEX_BYTES = 4  # a value takes no more than this where most are positions in a dictionary

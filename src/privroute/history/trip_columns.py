@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MISSING_USERS",
+    "OFFSET_TEXT",
+    "TIME_TEXT",
     "TimeColumn",
     "TimeReading",
     "coordinate",
@@ -40,8 +42,12 @@ __all__ = [
 _LARGEST_EXACT = 2**53  # whole numbers up to here survive a float
 _LARGEST_US = 2**62
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_LOCAL_TEXT = r"\d{4}-\d{2}-\d{2}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
-_OFFSET_TEXT = r" ?(Z|[+-]\d{2}(:?\d{2})?)"
+# a day, 0:00 to 23:59:59.9... or 24:00, and what clocks are ahead of UTC; read by all engines, so without backslashes
+TIME_TEXT = (
+    "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[ T]"
+    "(([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?|24:00(:00([.]0+)?)?)"
+)
+OFFSET_TEXT = " ?(Z|[+-](0[0-9]|1[0-5])(:?[0-5][0-9])?)"
 _WHOLE_TEXT = r"[+-]?[0-9]{1,18}"
 MISSING_USERS = ("", "nan", "null", "none", "na", "n/a", "<na>", "nat", "-")
 # DuckDB's types of parsed texts, and how whole microseconds, rounded down, come out of them
@@ -136,13 +142,13 @@ class TimeReading:
             kind = "TIMESTAMP_NS" if "%n" in self._letters else "TIMESTAMP"
             parsed = _FROM_PARSED[kind].format(f"try_strptime({name}, {literal(self.time_format)})")
             return TimeColumn(utc_us=parsed) if self._format_is_aware else TimeColumn(local_us=parsed)
-        text = f"trim({name})"
-        local = f"CASE WHEN regexp_full_match({text}, '{_LOCAL_TEXT}') THEN epoch_us(TRY_CAST({text} AS TIMESTAMP)) END"
+        text = _trimmed(name)
+        local = f"CASE WHEN regexp_full_match({text}, '{TIME_TEXT}') THEN epoch_us(TRY_CAST({text} AS TIMESTAMP)) END"
         if self.calendar.time_zone is None:
             return TimeColumn(local)
         instant = (
-            f"CASE WHEN regexp_full_match({text}, '{_LOCAL_TEXT}{_OFFSET_TEXT}') "
-            f"THEN epoch_us(TRY_CAST({text} AS TIMESTAMPTZ)) END"
+            f"CASE WHEN regexp_full_match({text}, '{TIME_TEXT}{OFFSET_TEXT}') "
+            f"THEN epoch_us(TRY_CAST(substr({text}, 1, 11) || replace(substr({text}, 12), ' ', '') AS TIMESTAMPTZ)) END"
         )
         return TimeColumn(local, instant)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from privroute.errors import HistoryError, InputError, MissingExtraError
 from privroute.history.bounding import new_salt
-from privroute.history.dialects import DUCKDB, POSTGRESQL, SPARK
+from privroute.history.dialects import DUCKDB, POSTGRESQL, POSTGRESQL_ASCII, SPARK
 from privroute.history.trip_batches import FORM_TYPES, form_of, plain_columns
 from privroute.history.trip_database import UnreadableError, open_database
 from privroute.history.trip_texts import LONGEST_TEXT, TextRule
@@ -160,12 +160,11 @@ def _stream_of(relation: Any, name: str, method: str, argument: Any) -> Any:
 class _Server:
     """A table on a PostgreSQL server, read in one transaction that cannot write."""
 
-    dialect = POSTGRESQL
-
     def __init__(
         self, name: str, forms: Mapping[str, Form], server: Any, table: str, public: Mapping[str, Any]
     ) -> None:
         self.name, self.forms = name, forms
+        self.dialect = POSTGRESQL if server.info.parameter_status("server_encoding") == "UTF8" else POSTGRESQL_ASCII
         self._server, self._table = server, table
         self._values: dict[str, Any] = {"salt": new_salt()}
         self._public = {}

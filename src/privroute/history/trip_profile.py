@@ -61,7 +61,12 @@ class TripProfile:
 
     def doubts(self, study: Study, rows: TripRows) -> list[str]:
         """Sentences about what looks wrong, and what to check."""
-        return [*_column_doubts(study), *_row_doubts(rows), *self._time_doubts(study), *self._length_doubts()]
+        return [
+            *_column_doubts(study),
+            *_row_doubts(rows),
+            *self._time_doubts(study),
+            *(self._length_doubts() if study.network.units.on_roads else []),
+        ]
 
     def _time_doubts(self, study: Study) -> list[str]:
         total = int(self.hours.sum())

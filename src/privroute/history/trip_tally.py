@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privroute.history.demand_history import LARGEST_COUNT
 from privroute.history.nearest_zone import FAULTS
 from privroute.history.period_histories import CellCounts, PeriodHistories
 
@@ -68,5 +69,7 @@ class Tally:
 
     def histories(self) -> Histories:
         """One history, or those of all slots."""
-        found = PeriodHistories(self._frame, *self._counts.found(), self.requests)
+        cells, trips = self._counts.found()
+        # weights may sum up to more than a history holds; cutting off does not expand differences
+        found = PeriodHistories(self._frame, cells, np.minimum(trips, LARGEST_COUNT), self.requests)
         return found if self._frame.calendar.has_slots else found.part(0)
