@@ -21,7 +21,7 @@ from tests.cli.command import refused, run
 
 import privroute as pr
 from privroute.errors import LedgerError
-from privroute.privacy import ledger_server
+from privroute.privacy import ledger_file, ledger_server
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale
 from privroute.privacy.ledger import Ledger
 from privroute.privacy.ledger_file import FileStore
@@ -278,6 +278,19 @@ def test_a_curator_who_may_only_add_entries_can_charge_and_change_nothing(
     change(f"DROP ROLE {name}")
 
 
+def _grants(place: Any) -> bool:
+    """Whether a ledger enters a charge, which then is there."""
+    try:
+        spend(Ledger(place), 3)
+    except LedgerError:
+        return False
+    return True
+
+
+def _interrupted(*_given: object, **_options: object) -> None:
+    raise KeyboardInterrupt
+
+
 class TestMoving:
     def test_there_and_back_keeps_entries_digests_and_what_is_left(
         self, postgresql: PostgreSQL, tmp_path: Path, schema: str
@@ -307,7 +320,7 @@ class TestMoving:
         spend(file)
         target = f"{postgresql.url}#{schema}"
 
-        def killed(_store: object, _content: object = None) -> None:
+        def killed(*_given: object, **_options: object) -> None:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
@@ -322,6 +335,59 @@ class TestMoving:
         assert spend(moved, 2) == 2
         assert len(move_ledger(file.store, target)) == 1  # again: nothing changes
         assert len(moved.account().charges) == 2
+
+    def test_a_moving_does_not_go_on_with_a_ledger_of_another_approval(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = Ledger.create(tmp_path / "city.ledger", "city", APPROVED)
+        with monkeypatch.context() as patch:
+            patch.setattr(ledger_file.FileStore, "make", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                move_ledger(file.store, tmp_path / "new.ledger")
+        Ledger.create(tmp_path / "new.ledger", "city", pr.Approval(100.0, 1e-6))
+        with pytest.raises(LedgerError, match="there is another ledger"):
+            move_ledger(file.store, tmp_path / "new.ledger")
+
+    @pytest.mark.parametrize("killed_at", ["close", "make", "arrive", "open"])
+    @pytest.mark.parametrize("to_server", [False, True])
+    def test_wherever_a_moving_is_killed_nothing_is_granted_until_it_went_on(
+        self,
+        postgresql: PostgreSQL,
+        tmp_path: Path,
+        schema: str,
+        monkeypatch: pytest.MonkeyPatch,
+        to_server: bool,
+        killed_at: str,
+    ) -> None:
+        """The process ends right after one of its steps has been committed, or before the first one that was not."""
+        server, file = f"{postgresql.url}#{schema}", tmp_path / "city.ledger"
+        old, new = (file, server) if to_server else (server, file)
+        spend(Ledger.create(old, "city", APPROVED))
+        stores = (FileStore, ledger_server.ServerStore)
+        records = {FileStore: ledger_file._FileRecords, ledger_server.ServerStore: ledger_server._ServerRecords}
+        with monkeypatch.context() as patch:
+            for store in stores:
+                place: Any = store if killed_at == "make" else records[store]
+                done = getattr(place, killed_at)
+
+                def killed(*given: Any, done: Any = done, **more: Any) -> None:
+                    if killed_at == "make":
+                        done(*given, **more)
+                    raise KeyboardInterrupt
+
+                patch.setattr(place, killed_at, killed)
+            with pytest.raises(KeyboardInterrupt):
+                move_ledger(old, new)
+        granting = [place for place in (old, new) if _grants(place)]
+        assert granting == ([old] if killed_at == "close" else [])
+        if killed_at == "make":
+            with pytest.raises(LedgerError, match="interrupted"):
+                move_ledger(new, tmp_path / "elsewhere.ledger")
+        before = Ledger(old).account().charges if granting else None
+        (moved,) = move_ledger(old, new)
+        assert not _grants(old)
+        assert len(moved.account().charges) == len(before or [0])
+        assert _grants(new)
 
     @pytest.mark.parametrize("to_server", [False, True])
     def test_one_that_arrived_and_was_lost_is_not_made_again(
@@ -342,11 +408,34 @@ class TestMoving:
             move_ledger(old, new)
         assert not moved.store.is_there()
 
+    @pytest.mark.parametrize("to_server", [False, True])
+    def test_one_that_was_used_before_it_was_noted_is_not_made_again(
+        self, postgresql: PostgreSQL, tmp_path: Path, schema: str, monkeypatch: pytest.MonkeyPatch, to_server: bool
+    ) -> None:
+        """A process dies before it notes the new ledger; charges to it, if it grants any, are not forgotten."""
+        server, file = f"{postgresql.url}#{schema}", tmp_path / "city.ledger"
+        old, new = (file, server) if to_server else (server, file)
+        spend(Ledger.create(old, "city", APPROVED))
+        with monkeypatch.context() as patch:
+            for records in (ledger_file._FileRecords, ledger_server._ServerRecords):
+                patch.setattr(records, "arrive", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                move_ledger(old, new)
+        charged = _grants(new)
+        if to_server:
+            with psycopg.connect(postgresql.url, autocommit=True) as connection:
+                connection.execute(f"DROP SCHEMA {schema} CASCADE")
+        else:
+            file.unlink()
+        (moved,) = move_ledger(old, new)
+        assert not charged  # it would be forgotten now
+        assert len(moved.account().charges) == 1
+
     def test_nothing_is_replaced(self, ledger: Ledger, tmp_path: Path) -> None:
         other = Ledger.create(tmp_path / "other.ledger", "city", APPROVED)
         spend(other)
-        for place in (ledger.store, other.store):
-            with pytest.raises(LedgerError, match="already exists|this is where"):
+        for place, message in ((ledger.store, "already exists"), (other.store, "this is where the ledger is")):
+            with pytest.raises(LedgerError, match=message):
                 move_ledger(other.store, place)
         assert spend(other, 2) == 2
         with pytest.raises(LedgerError, match="there is no such ledger"):

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privroute.errors import LedgerError
-from privroute.privacy.ledger_store import Records
+from privroute.privacy.ledger_store import Records, moved_away
 from privroute.release.folder import flush
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class FileStore:
         """Whether there is a file."""
         return is_there(self.path)
 
-    def make(self, content: Content | None = None) -> None:
+    def make(self, content: Content | None = None, *, closed: bool = False) -> None:
         """Make the file."""
-        make_file(self.path, content)
+        make_file(self.path, content, closed=closed)
 
     @contextmanager
     def transaction(self, kind: Kind, *, moved: bool = False) -> Iterator[Records]:
@@ -118,6 +118,11 @@ class _FileRecords(Records):
         self.run("INSERT INTO moved VALUES (?,?,0)", (moved_to, at))
         self.run(f"PRAGMA user_version = {_MOVED}")
 
+    def open(self, own: str) -> None:
+        if _moved_to(self._file) == own:
+            self.run("DROP TABLE moved")
+            self.run(f"PRAGMA user_version = {_VERSION}")
+
     def has_arrived(self) -> bool:
         return bool(self.run("SELECT arrived FROM moved")[0][0])
 
@@ -130,7 +135,7 @@ def _moved_to(file: sqlite3.Connection) -> str | None:
     return str(file.execute("SELECT place FROM moved").fetchone()[0]) if version == _MOVED else None
 
 
-def make_file(path: Path, content: Content | None = None) -> None:
+def make_file(path: Path, content: Content | None = None, *, closed: bool = False) -> None:
     """Make a ledger, whole or not at all; one that is there is never replaced."""
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -143,6 +148,8 @@ def make_file(path: Path, content: Content | None = None) -> None:
             file.execute(f"PRAGMA user_version = {_VERSION}")
             if content is not None:
                 _FileRecords(file).fill(content)
+            if closed:
+                _FileRecords(file).close(str(path.absolute()), "")
             file.execute("COMMIT")
         os.link(beside, path)  # unlike a renaming, this fails where there is a file
         flush(path.parent)
@@ -207,4 +214,4 @@ def _check(path: Path, file: sqlite3.Connection, *, moved: bool) -> None:
     if file.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise LedgerError(f"{path}: {_ADVICE[sqlite3.SQLITE_CORRUPT]}")
     if version == _MOVED and not moved:
-        raise LedgerError(f"{path}: this ledger was moved to {_moved_to(file)}; pass that one")
+        raise moved_away(path, path.absolute(), _moved_to(file))

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from privroute.errors import InputError, LedgerError
-from privroute.privacy.ledger_store import Records
+from privroute.privacy.ledger_store import Records, moved_away
 from privroute.server_address import ServerAddress, driver, is_address, quoted
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class ServerStore:
             named = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'ledger'"
             return server.execute(named, (self.address.name[0],)).fetchone() is not None
 
-    def make(self, content: Content | None = None) -> None:
+    def make(self, content: Content | None = None, *, closed: bool = False) -> None:
         """Make the schema and its tables, in one transaction."""
         with self._errors(), closing(self.address.connect()) as server:
             server.execute("BEGIN")
@@ -145,6 +145,8 @@ class ServerStore:
             server.execute(f"INSERT INTO {self._schema}.ledger VALUES ({_VERSION}, 0, NULL, FALSE)")
             if content is not None:
                 _ServerRecords(server).fill(content)
+            if closed:
+                _ServerRecords(server).close(str(self), "")
             self._commit(server)
 
     @contextmanager
@@ -207,7 +209,7 @@ class ServerStore:
         if version != _VERSION:
             raise LedgerError(f"{self}: the ledger is of format {version}, and this privroute reads format {_VERSION}")
         if moved_to is not None and not moved:
-            raise LedgerError(f"{self}: this ledger was moved to {moved_to}; pass that one")
+            raise moved_away(self, self, moved_to)
 
     def _commit(self, server: Any) -> None:
         """Commit, or say that the outcome is not known."""
@@ -284,6 +286,9 @@ class _ServerRecords(Records):
 
     def close(self, moved_to: str, at: str) -> None:  # noqa: ARG002 - the transaction has a time of its own
         self.run("UPDATE ledger SET moved_to = ?", (moved_to,))
+
+    def open(self, own: str) -> None:
+        self.run("UPDATE ledger SET moved_to = NULL WHERE moved_to = ?", (own,))
 
     def has_arrived(self) -> bool:
         return bool(self.run("SELECT arrived FROM ledger")[0][0])

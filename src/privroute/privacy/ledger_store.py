@@ -14,11 +14,23 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from privroute.errors import LedgerError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
-__all__ = ["CHARGE_COLUMNS", "DATASET_COLUMNS", "NOTE_COLUMNS", "Content", "Kind", "Records", "Row", "Store"]
+__all__ = [
+    "CHARGE_COLUMNS",
+    "DATASET_COLUMNS",
+    "NOTE_COLUMNS",
+    "Content",
+    "Kind",
+    "Records",
+    "Row",
+    "Store",
+    "moved_away",
+]
 
 Row = tuple[Any, ...]
 Kind = Literal["read", "write"]
@@ -54,6 +66,10 @@ class Records(ABC):
     @abstractmethod
     def close(self, moved_to: str, at: str) -> None:
         """Mark the ledger as moved: whoever opens it from now on is refused and told the new place."""
+
+    @abstractmethod
+    def open(self, own: str) -> None:
+        """Take the mark away from a ledger that was made closed, which names its own address. Others stay closed."""
 
     @abstractmethod
     def has_arrived(self) -> bool:
@@ -123,16 +139,27 @@ class Records(ABC):
             self.add_note(row)
 
 
+def moved_away(shown: object, own: object, moved_to: str | None) -> LedgerError:
+    """To be raised by a ledger that is closed: it was moved, or a moving to it was interrupted."""
+    if str(own) == moved_to:
+        return LedgerError(
+            f"{shown}: moving a ledger here was interrupted, and nothing can be charged yet; run the same privroute "
+            "budget move again, from the old ledger"
+        )
+    return LedgerError(f"{shown}: this ledger was moved to {moved_to}; pass that one")
+
+
 class Store(Protocol):
     """A place for a ledger. Its text is its public address, without passwords."""
 
     def is_there(self) -> bool:
         """Whether there is anything under this address."""
 
-    def make(self, content: Content | None = None) -> None:
+    def make(self, content: Content | None = None, *, closed: bool = False) -> None:
         """Make a ledger, whole or not at all; one that is there is never replaced.
 
         content : what it holds from its first moment on; then one that is there is an error
+        closed : made as moved to its own address, so that nothing can be charged until `Records.open`
         """
 
     def transaction(self, kind: Kind, *, moved: bool = False) -> AbstractContextManager[Records]:
