@@ -6,7 +6,8 @@
 - faults: full and read-only disks, a clock set back, time zone data missing
 
 violations: what must never be seen (noise without its charge, half a release, another error than the package's own, a
-crash, a wrong answer); losses: something that was granted or saved and is gone. --long takes hours.
+crash, a wrong answer); losses: something that was granted or saved and is gone. --long takes hours; --only runs one
+part of it, and --minutes ends a part early, with the figures of what was done.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,7 @@ KILLS, MUTATED, LOAD_S = 40, 20_000, 20.0
 LONG_KILLS, LONG_MUTATED, LONG_LOAD_S = 1000, 1_000_000, 3600.0
 QUICK_KILLS, QUICK_MUTATED, QUICK_LOAD_S = 8, 600, 3.0
 CASES_PER_PROCESS = 10_000
+KILLS_AT_ONCE = 100
 SCRIPT = Path(__file__).with_name("endurance_readers.py")
 SANITIZED = Path(__file__).resolve().parents[1] / "build" / "sanitized" / "privroute"
 
@@ -59,19 +64,36 @@ def most_at_once(name: str) -> int:
     return max(1, int(CASES_PER_PROCESS * SHARES[name] / max(SHARES.values())))
 
 
-def hammer_readers(wanted: int, seed: int, *, quiet: bool) -> tuple[dict[str, Any], list[str]]:
-    """So many mutated inputs over all readers, in turns, so that a run that is stopped has tried every reader."""
+def kill_in_rounds(
+    folder: Path, wanted: int, chance: random.Random, until: float, *, quiet: bool
+) -> tuple[dict[str, int], list[str], list[str]]:
+    """Kill this many processes, in rounds with a folder each, until all are done or the time is over."""
+    each, wrong, lost = Counter[str](), list[str](), list[str]()
+    while each.total() < wanted and time.monotonic() < until:
+        place = folder / str(each.total())
+        place.mkdir(parents=True)
+        killed, more_wrong, more_lost = kill_everything(place, min(KILLS_AT_ONCE, wanted - each.total()), chance)
+        each.update(killed)
+        wrong, lost = wrong + more_wrong, lost + more_lost
+        say(quiet, f"{each.total():,} killed: {len(wrong)} violations, {len(lost)} losses")
+    return dict(each), wrong, lost
+
+
+def hammer_readers(wanted: int, seed: int, until: float, *, quiet: bool) -> tuple[dict[str, Any], list[str]]:
+    """Mutated inputs over all readers, in turns, so that a run that is stopped has tried every reader."""
     by_reader = dict.fromkeys(SHARES, 0)
     under_sanitizer = 0
     found: list[str] = []
     memory_mb = 0.0
     goal = {name: max(1, round(wanted * share / sum(SHARES.values()))) for name, share in SHARES.items()}
     turn = 0
-    while any(by_reader[name] < goal[name] for name in goal):
+    while any(by_reader[name] < goal[name] for name in goal) and time.monotonic() < until:
         sanitized = sanitized_environment()
         batch = {name: min(goal[name] - by_reader[name], most_at_once(name)) for name in goal}
         asked = [f"{name}={cases}" for name, cases in batch.items() if cases > 0]
         for readers in [[one] for one in asked] if wanted > QUICK_MUTATED else [asked]:
+            if turn and time.monotonic() > until:
+                break
             command = [sys.executable, str(SCRIPT), *readers, "--seed", str(seed * 1000 + turn)]
             done = subprocess.run(  # noqa: S603 - our own script
                 command, capture_output=True, text=True, check=False, env={**os.environ, **(sanitized or {})}
@@ -99,13 +121,14 @@ def main() -> None:
     parser.add_argument("--kills", type=int, help=f"how many (default {KILLS})")
     parser.add_argument("--mutated", type=int, help=f"how many (default {MUTATED:,})")
     parser.add_argument("--load-s", type=float, help=f"how long (default {LOAD_S:g})")
+    parser.add_argument("--minutes", type=float, default=inf, help="end each part after this time (default: never)")
     parser.add_argument("--seed", type=int, default=0, help="of the moments and of the inputs")
     options = parser.parse_args()
     sizes = (KILLS, MUTATED, LOAD_S)
     if options.quick or options.long:
         sizes = (LONG_KILLS, LONG_MUTATED, LONG_LOAD_S) if options.long else (QUICK_KILLS, QUICK_MUTATED, QUICK_LOAD_S)
     kills, mutated = int(options.kills or sizes[0]), int(options.mutated or sizes[1])
-    load_s = float(options.load_s or sizes[2])
+    load_s = min(float(options.load_s or sizes[2]), 60 * options.minutes)
     parts = options.only or list(PARTS)
     result: dict[str, Any] = {"kills": 0, "mutated": 0, "violations": 0, "losses": 0}
     violations: list[str] = []
@@ -113,14 +136,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         chance = random.Random(options.seed)  # noqa: S311 - moments
         if "kills" in parts:
-            place = Path(name, "kills")
-            place.mkdir()
-            each, wrong, lost = kill_everything(place, kills, chance)
+            until = time.monotonic() + 60 * options.minutes
+            each, wrong, lost = kill_in_rounds(Path(name, "kills"), kills, chance, until, quiet=options.json)
             result |= {"kills": sum(each.values()), "killed": each}
             violations, losses = violations + wrong, losses + lost
-            say(options.json, f"{kills:,} killed: {len(wrong)} violations, {len(lost)} losses")
         if "readers" in parts:
-            figures, wrong = hammer_readers(mutated, options.seed, quiet=options.json)
+            until = time.monotonic() + 60 * options.minutes
+            figures, wrong = hammer_readers(mutated, options.seed, until, quiet=options.json)
             result |= {"mutated": sum(figures["by_reader"].values()), "readers": figures}
             violations += wrong
         if "load" in parts:

@@ -32,6 +32,7 @@ import numpy as np
 import privroute as pr
 from privroute.demand.without_data import uniform_policy
 from privroute.evaluate.seeded_noise import SeededNoise
+from privroute.mechanism import comparison
 from privroute.mechanism import quality as measuring
 from privroute.mechanism.learn import learn_with_noise
 from privroute.policy.travel_time import total_travel_time
@@ -100,13 +101,16 @@ def draw(case: Case, epsilon: float, share: float, seed: int) -> Draw:
     """Release once and compare with the truth."""
     network, guarantee = case.network, pr.Guarantee(epsilon, DELTA, case.unit)
     compared: dict[str, pr.RoutingPolicy] = {}
-    make = measuring.policies_to_compare
+    make = comparison.policies_to_compare
 
     def keep(*given: Any, **named: Any) -> dict[str, pr.RoutingPolicy]:
         compared.update(make(*given, **named))  # to make them once more would take as long as the release
         return compared
 
-    with patch.object(measuring, "policies_to_compare", keep), patch.object(measuring, "uniform_policy", _equal_demand):
+    with (
+        patch.object(measuring, "policies_to_compare", keep),
+        patch.object(comparison, "uniform_policy", _equal_demand),
+    ):
         release, plain = (
             learn_with_noise(network, case.history, guarantee, case.mechanism, SeededNoise(seed), quality_share=part)
             for part in (share, None)
@@ -135,7 +139,9 @@ def draw(case: Case, epsilon: float, share: float, seed: int) -> Draw:
     )
 
 
-def _equal_demand(network: pr.Network, pairs: pr.Pairs, total_per_min: float, *, gap: float) -> pr.RoutingPolicy:
+def _equal_demand(
+    network: pr.Network, pairs: pr.Pairs, total_per_min: float, *, gap: float, **_others: object
+) -> pr.RoutingPolicy:
     key = (network.links, len(pairs), float(f"{total_per_min:.2g}"), gap)
     if key not in SOLVED:
         SOLVED[key] = uniform_policy(network, pairs, key[2], gap=gap)

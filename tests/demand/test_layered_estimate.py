@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.stats import truncnorm
 
 import privroute as pr
-from privroute.demand import layers
+from privroute.demand import layered_estimate, layers
 from privroute.demand import maximum_entropy as solver
 from privroute.demand.gravity import GravityModel
 from privroute.demand.layered_estimate import Tables, estimate, gravity_prior, likeliest_weight, positive_mean
@@ -127,6 +127,23 @@ class TestModels:
         assert likeliest_weight(values, expected, np.full(expected.size, 4.0), expected)[1] == pytest.approx(
             0.05, rel=0.3
         )
+
+    def test_the_likeliest_weight_is_the_best_of_all_that_are_tried(self) -> None:
+        random = np.random.default_rng(4)
+        for _ in range(60):
+            size, spread, noise = (
+                int(random.integers(3, 300)),
+                10.0 ** random.uniform(-7, 1),
+                10.0 ** random.uniform(-3, 6),
+            )
+            expected = random.gamma(2.0, 50.0, size)
+            values = expected + np.sqrt(expected / spread + noise) * random.standard_t(3, size=size)
+            found, weight = likeliest_weight(values, expected, np.full(size, noise), expected)
+            each = noise + expected / layered_estimate._WEIGHTS[:, None]
+            all_of_them = -0.5 * ((values - expected) ** 2 / each + np.log(each)).sum(axis=1)
+            all_of_them += np.log(layered_estimate._WEIGHTS)
+            assert found == pytest.approx(all_of_them.max(), rel=1e-12)
+            assert weight == layered_estimate._WEIGHTS[np.argmax(all_of_them)]
 
     def test_a_prior_is_positive_and_has_the_measured_total(self) -> None:
         for noise in (1.0, 1e3, 1e6):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import cast
 
@@ -55,6 +56,16 @@ def held(chosen: pr.Study, data: pr.DemandHistory, *, seed: int = 5) -> tuple[Pr
             question = conversation.send(answer)
         except StopIteration as done:
             return promise, asked, done.value
+
+
+def granted(promise: Promise, asked: Asked) -> list[float]:
+    """The sensitivity that each question may have; together they take up all of the promise."""
+    left, found = list(promise.questions), []
+    for question, _ in asked:
+        taken = [left.pop(0) for _ in range(question.in_place_of)]
+        found.append(taken[0] if len(taken) == 1 else math.hypot(*taken) * (1 + 1e-13))
+    assert not left
+    return found
 
 
 def replayed(chosen: pr.Study, data: pr.DemandHistory, asked: Asked) -> Published | None:

@@ -33,7 +33,7 @@ from privroute.mechanism import shard as shard_module
 from privroute.mechanism.learn import Announcement, learn_with_noise
 from privroute.mechanism.registry import implementation
 from privroute.mechanism.sgd import iterates, public_caps, public_start
-from privroute.privacy.noise import GRID
+from privroute.privacy.noise import GRID, OpenDPNoise
 from privroute.study.mechanisms import Mechanism, as_mechanism
 
 FLOW_MECHANISMS: dict[str, Mechanism] = {
@@ -228,6 +228,13 @@ def test_a_large_network_gets_its_noise_in_blocks_of_a_public_size(monkeypatch: 
         data, progress=partial(record, seen)
     )
     assert seen == [("Drawing noise", k / 4) for k in range(5)]
+
+
+def test_every_block_has_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 100 numbers with a deviation of 1e12 two are equal up to the sign with a chance below 1e-8."""
+    monkeypatch.setattr(learn_module, "_DRAWN_AT_ONCE", 7)
+    noise = learn_module._with_noise(np.zeros(100, np.int64), 1e12, OpenDPNoise(), None)
+    assert np.unique(np.abs(noise)).size == noise.size
 
 
 def test_what_cannot_be_called_is_refused_before_anything_is_charged(tmp_path: Path) -> None:

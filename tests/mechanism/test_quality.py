@@ -29,12 +29,12 @@ from privroute.demand.without_data import gravity_policy, uniform_policy
 from privroute.errors import GuaranteeError, HistoryError, ReleaseError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.time_bounds import BoundedTime, LeastTime
-from privroute.mechanism import counts
+from privroute.mechanism import comparison, counts
 from privroute.mechanism import quality as measuring
 from privroute.mechanism import shares as sharing
+from privroute.mechanism.comparison import policies_to_compare
 from privroute.mechanism.interface import Question
 from privroute.mechanism.learn import learn_with_noise
-from privroute.mechanism.quality import policies_to_compare
 from privroute.mechanism.registry import implementation
 from privroute.mechanism.shares import Shares
 from privroute.policy.travel_time import total_travel_time
@@ -259,6 +259,25 @@ def test_policies_to_compare_are_as_near_to_their_optimum_as_without_a_start() -
         assert found == pytest.approx(expected, rel=1e-3), name
 
 
+def test_equal_demand_is_solved_to_the_gap_only_where_it_comes_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Far behind the released policy a rough one does; near it, a rough one would make the release look better."""
+    network, demand = pr.sioux_falls().network, pr.sioux_falls().demand
+    gaps: list[float] = []
+
+    def noted(*given: Any, gap: float, **options: Any) -> pr.RoutingPolicy:
+        gaps.append(gap)
+        return uniform_policy(*given, gap=gap, **options)
+
+    monkeypatch.setattr(comparison, "uniform_policy", noted)
+    policies_to_compare(network, pr.solve_optimum(network, demand).policy, demand, gap=1e-6)
+    assert gaps == [1e-3]
+    equal = pr.Demand(demand.pairs, np.full(len(demand.pairs), demand.rate_per_min.mean()))
+    near = policies_to_compare(network, pr.solve_optimum(network, equal).policy, equal, gap=1e-6)
+    assert gaps == [1e-3, 1e-3, 1e-6]
+    least = pr.solve_optimum(network, equal, gap=1e-9).total_travel_time
+    assert total_travel_time(network, near["equal_demand"], equal) <= least * (1 + 2e-6)
+
+
 def test_a_stop_in_one_comparison_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     network, demand = pr.sioux_falls().network, pr.sioux_falls().demand
     told = []
@@ -268,7 +287,7 @@ def test_a_stop_in_one_comparison_stops_the_others(monkeypatch: pytest.MonkeyPat
         assert progress("", 0.0), "nobody has stopped yet"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(measuring, "solve_equilibrium", interrupted)
+    monkeypatch.setattr(comparison, "solve_equilibrium", interrupted)
     released = pr.solve_optimum(network, demand, gap=1e-4).policy
     with pytest.raises(KeyboardInterrupt):
         policies_to_compare(network, released, demand)

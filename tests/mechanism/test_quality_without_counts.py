@@ -13,8 +13,8 @@ import privroute as pr
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.time_bounds import BoundedTime
 from privroute.mechanism import quality as measuring
+from privroute.mechanism.comparison import policies_to_compare
 from privroute.mechanism.learn import learn_with_noise
-from privroute.mechanism.quality import policies_to_compare
 from privroute.mechanism.registry import implementation
 from privroute.mechanism.shares import Shares
 from privroute.policy.travel_time import total_travel_time

@@ -28,8 +28,11 @@ GUARANTEE = pr.Guarantee(epsilon=1.0, delta=1e-6)
 class Asking:
     """A mechanism that promises some sensitivities and asks for others."""
 
-    def __init__(self, promised: tuple[float, ...], asked: tuple[float, ...]) -> None:
+    def __init__(
+        self, promised: tuple[float, ...], asked: tuple[float, ...], in_place_of: tuple[int, ...] | None = None
+    ) -> None:
         self.promised, self.asked, self.answers = promised, asked, list[NDArray[np.int64]]()
+        self.in_place_of = (1,) * len(asked) if in_place_of is None else in_place_of
 
     def promise(self, study: pr.Study) -> Promise:
         return Promise.of(study.promised, *self.promised)
@@ -38,8 +41,10 @@ class Asking:
         self, study: pr.Study, promise: Promise, progress: object
     ) -> Generator[Question, NDArray[np.int64], Published]:
         del promise, progress
-        for sensitivity in self.asked:
-            noisy = yield Question(sensitivity, lambda history, _: history.counts.sum(axis=0, dtype=np.int64))
+        for sensitivity, several in zip(self.asked, self.in_place_of, strict=True):
+            noisy = yield Question(
+                sensitivity, lambda history, _: history.counts.sum(axis=0, dtype=np.int64), in_place_of=several
+            )
             self.answers.append(noisy)
         return Published(pr.solve_optimum(study.network, SCENARIO.demand, gap=1e-2).policy)
 
@@ -71,6 +76,32 @@ def test_a_question_beyond_the_promise_stops_the_release(
 ) -> None:
     with pytest.raises(GuaranteeError, match="exceeds what the release promised"):
         released(Asking((1.0, 2.0), asked), monkeypatch)
+
+
+@pytest.mark.parametrize(("asked", "in_place_of"), [((5.0, 1.0), (2, 1)), ((26**0.5,), (3,)), ((3.0, 17**0.5), (1, 2))])
+def test_one_question_may_take_up_several(
+    asked: tuple[float, ...], in_place_of: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = Asking((3.0, 4.0, 1.0), asked, in_place_of)
+    assert released(asking, monkeypatch).certificate.sensitivity == pytest.approx(26**0.5)
+    assert len(asking.answers) == len(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "in_place_of"),
+    [((5.001,), (2,)), ((5.0, 4.0), (2, 1)), ((5.0, 1.0, 1.0), (2, 1, 1)), ((5.0,), (4,)), ((1.0, 1.0), (3, 1))],
+    ids=["larger than both", "one of both again", "one more", "more than are left", "none left"],
+)
+def test_what_a_question_took_up_is_spent(
+    asked: tuple[float, ...], in_place_of: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(GuaranteeError, match="exceeds what the release promised"):
+        released(Asking((3.0, 4.0, 1.0), asked, in_place_of), monkeypatch)
+
+
+def test_a_question_takes_up_at_least_one() -> None:
+    with pytest.raises(GuaranteeError, match="at least one"):
+        Question(1.0, lambda history, _: history.counts.sum(axis=0), in_place_of=0)
 
 
 def test_a_question_is_charged_before_it_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -135,6 +166,6 @@ class TestAGridOfItsOwn:
         assert abs(noise) > scale
 
     @pytest.mark.parametrize("without", [{"grid": 2.0}, {"moved": 2.0}])
-    def test_grid_and_movement_are_declared_together(self, without: dict[str, float]) -> None:
+    def test_grid_and_movement_are_declared_together(self, without: dict[str, Any]) -> None:
         with pytest.raises(GuaranteeError, match="grid of its own"):
             Question(1.0, self.total, **without)

@@ -167,7 +167,7 @@ def test_every_key_has_a_section_help_and_names_of_its_own() -> None:
     ("line", "message"),
     [
         ("[gaurantee]\nepsilon = 1", r"\[gaurantee\] is not a section; did you mean guarantee\?"),
-        ("[other]", r"\[other\] is not a section; known: network, latency, zones, calendar"),
+        ("[other]", r"\[other\] is not a section; known: network, latency, units, zones, calendar"),
         ("guarantee = 3", r"guarantee is a value where a section is needed; write \[guarantee\]"),
         ("[guarantee]\nepslion = 1", r"guarantee\.epslion is not a key; did you mean epsilon\?"),
         ("[guarantee]\nnoise = 1", r"guarantee\.noise is not a key; known: epsilon, delta"),

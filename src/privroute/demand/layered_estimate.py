@@ -11,7 +11,6 @@ Everything here is post-processing of noisy numbers. The solver is `demand.maxim
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from scipy.special import ndtr
 
 from privroute.demand.maximum_entropy import Fit, maximum_entropy
 from privroute.demand.zone_totals import Ends, zone_totals
-from privroute.threads import available_threads
+from privroute.threads import available_threads, shared_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +38,8 @@ _LARGEST_RESIDUAL = 1.0  # standard deviations of what a row can still change
 _EVIDENCE = 3.0  # by which another prior must be more likely, logarithm: what is chosen by luck must not be worse
 _BALANCING_STEPS = 30
 _WEIGHTS = np.geomspace(1e-6, 1.0, 60)
+_COARSE = 4  # every fourth weight is tried first, then those around the best
+_WORTH_THREADS = 2**15  # entries
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,10 +207,18 @@ def likeliest_weight(
         terms += np.log(variance, out=variance)
         return -0.5 * float(np.sum(terms)) + math.log(weight)
 
-    with ThreadPoolExecutor(available_threads()) as crew:
-        found = list(crew.map(likelihood, _WEIGHTS.tolist()))
-    best = int(np.argmax(np.where(np.isnan(found), -np.inf, found)))
-    return (found[best], float(_WEIGHTS[best])) if found[best] > -np.inf else (-np.inf, 1.0)
+    found = np.full(_WEIGHTS.size, -np.inf)
+
+    def look_at(positions: NDArray[np.intp]) -> int:
+        """Fill in these, and say which of all is best."""
+        found[positions] = list(each(likelihood, _WEIGHTS[positions].tolist()))
+        found[np.isnan(found)] = -np.inf
+        return int(np.argmax(found))
+
+    with shared_by(available_threads() if squares.size >= _WORTH_THREADS else 1) as each:
+        best = look_at(np.arange(0, _WEIGHTS.size, _COARSE))
+        best = look_at(np.arange(max(best - _COARSE + 1, 0), min(best + _COARSE, _WEIGHTS.size)))
+    return (float(found[best]), float(_WEIGHTS[best])) if found[best] > -np.inf else (-np.inf, 1.0)
 
 
 def _zones(

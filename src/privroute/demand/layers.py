@@ -25,10 +25,14 @@ _PAIRS_AT_ONCE = 2**16
 
 
 class Block(NamedTuple):
-    """Consecutive pairs, and which rows they are in: (pairs of the block, rows) sparse CSR of ones."""
+    """Consecutive pairs, and which rows they are in: (pairs of the block, rows) sparse CSR of ones.
+
+    of_rows : the transpose of `members`
+    """
 
     pairs: slice
     members: sparse.csr_array
+    of_rows: sparse.csc_array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +68,7 @@ class Layer:
             part = sparse.csr_array(
                 (ones[own], columns[own], start[first : last + 1] - start[first]), (last - first, rows)
             )
-            found.append(Block(slice(first, last), part))
+            found.append(Block(slice(first, last), part, part.T))
         return found
 
     def sums(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,15 +12,14 @@ pairs; the blocks are the same for any number of threads, and so is the result.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import wrightomega
 
-from privroute.threads import available_threads
+from privroute.demand.descent import minimum
+from privroute.threads import available_threads, shared_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,17 +74,17 @@ def maximum_entropy(
 
     def solve(block: Block, multipliers: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """What the pairs of a block add to the value and to the sums; their counts are written to `found`."""
-        at, members = block
+        at, members, of_rows = block
         pull, goal, spread = weight[at], counts[at], deviation[at]
         own = np.maximum(rigid[at] * wrightomega(still[at] - (members @ multipliers) / pull), _TINY)
         found[at] = own
         value = float(np.sum(pull * (own * np.log(own / prior[at]) - own + prior[at])))
         value += 0.5 * float(np.sum((own / spread) * ((own - 2 * goal) / spread)))
-        return value, members.T @ own
+        return value, of_rows @ own
 
     def dual(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         multipliers = scaled / scale
-        parts = list(crew.map(lambda block: solve(block, multipliers), blocks))
+        parts = list(each(lambda block: solve(block, multipliers), blocks))
         sums = np.sum([part for _, part in parts], axis=0)
         value = sum(part for part, _ in parts)
         value += float(multipliers @ (sums - layer.values) - 0.5 * np.sum(variance * multipliers**2))
@@ -95,14 +94,7 @@ def maximum_entropy(
     first = np.zeros(layer.values.size)
     if start is not None:
         first[: start.size] = start
-    with ThreadPoolExecutor(available_threads()) as crew:
-        solved = minimize(
-            dual,
-            first * scale,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": max_iterations, "maxcor": 20, "ftol": 0.0, "gtol": tolerance},
-        )
-        dual(solved.x)  # leaves its counts in `found`
-    residual = float(np.abs(solved.jac).max(initial=0.0))
-    return Fit(found, solved.x / scale, residual, int(solved.nit), residual <= tolerance)
+    with shared_by(min(available_threads(), len(blocks))) as each:
+        solved = minimum(dual, first * scale, tolerance=tolerance, max_iterations=max_iterations)  # leaves its counts
+    residual = float(np.abs(solved.gradient).max(initial=0.0))
+    return Fit(found, solved.at / scale, residual, solved.iterations, residual <= tolerance)

@@ -9,6 +9,7 @@ posterior mean.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ __all__ = ["Ends", "zone_totals"]
 
 _UNKNOWN = 1e30  # variance of what was not measured
 _USUAL_VARIANCE = 0.3  # of relative deviations, where the totals do not tell
+_LOG_USUAL = math.log(_USUAL_VARIANCE)
 _VARIANCE_SPREAD = 1.0  # standard deviation of its logarithm
 _USUAL_CORRELATION = 0.8  # inverse hyperbolic tangent of the correlation of r and r', standard deviation 1
 _SLOPE_PRECISION = 4.0  # β has standard deviation 1/2
@@ -73,7 +75,7 @@ class _Likelihood:
 
     def most_likely(self) -> NDArray[np.float64]:
         """(2, zones) posterior means under the most likely covariance."""
-        start = np.array([np.log(_USUAL_VARIANCE), np.log(_USUAL_VARIANCE), _USUAL_CORRELATION])
+        start = np.array([_LOG_USUAL, _LOG_USUAL, _USUAL_CORRELATION])
         found = minimize(
             lambda at: self._solve(at)[0],
             start,
@@ -84,22 +86,23 @@ class _Likelihood:
 
     def _solve(self, at: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Negative log likelihood, up to a constant, and the posterior means."""
-        out, back = np.exp(np.clip(at[:2], -30.0, 30.0))
-        both = np.tanh(at[2]) * np.sqrt(out * back)
+        out, back, tilt = (float(each) for each in at)
+        usual = (((out - _LOG_USUAL) ** 2 + (back - _LOG_USUAL) ** 2) / _VARIANCE_SPREAD**2) + (
+            tilt - _USUAL_CORRELATION
+        ) ** 2
+        out, back = (math.exp(min(max(each, -30.0), 30.0)) for each in (out, back))
+        both = math.tanh(tilt) * math.sqrt(out * back)
         var_out, var_back = out + self.variance[0], back + self.variance[1]
         det = var_out * var_back - both**2
         inv_out, inv_back, inv_both = var_back / det, var_out / det, -both / det
         x = self.offset
-        precision = float(np.sum(x**2 * (inv_out + inv_back + 2 * inv_both))) + _SLOPE_PRECISION
-        pull = np.sum(x * ((inv_out + inv_both) * self.deviation[0] + (inv_back + inv_both) * self.deviation[1]))
-        slope = float(pull) / precision
-        rest = self.deviation - slope * x
-        score_out, score_back = inv_out * rest[0] + inv_both * rest[1], inv_both * rest[0] + inv_back * rest[1]
-        likelihood = -0.5 * np.sum(np.log(det) + score_out * rest[0] + score_back * rest[1])
-        likelihood -= 0.5 * _SLOPE_PRECISION * slope**2
-        likelihood -= 0.5 * np.sum(((at[:2] - np.log(_USUAL_VARIANCE)) / _VARIANCE_SPREAD) ** 2)
-        likelihood -= 0.5 * (at[2] - _USUAL_CORRELATION) ** 2
-        means = np.stack(
-            [slope * x + out * score_out + both * score_back, slope * x + both * score_out + back * score_back]
-        )
-        return -float(likelihood), means
+        on_out, on_back = x * (inv_out + inv_both), x * (inv_back + inv_both)
+        precision = float(x @ (on_out + on_back)) + _SLOPE_PRECISION
+        slope = float(on_out @ self.deviation[0] + on_back @ self.deviation[1]) / precision
+        mean = slope * x
+        rest_out, rest_back = self.deviation[0] - mean, self.deviation[1] - mean
+        score_out, score_back = inv_out * rest_out + inv_both * rest_back, inv_both * rest_out + inv_back * rest_back
+        value = float(np.log(det).sum() + score_out @ rest_out + score_back @ rest_back)
+        value += _SLOPE_PRECISION * slope**2 + usual
+        means = np.array([mean + out * score_out + both * score_back, mean + both * score_out + back * score_back])
+        return 0.5 * value, means

@@ -83,14 +83,18 @@ class Question:
     grid : what one integer stands for in the units of the promise; None: the promise's own
     moved : largest ℓ2 distance of the integers themselves; required with a grid of its own, so that the two can be
         compared. None: sensitivity over the promise's grid
+    in_place_of : how many of the promise's next questions it takes up. docs/proofs/questions.md, Lemma 2
     """
 
     sensitivity: float
     ask: Callable[[DemandHistory, Progress | None], NDArray[np.int64]]
     grid: float | None = None
     moved: float | None = None
+    in_place_of: int = 1
 
     def __post_init__(self) -> None:
+        if self.in_place_of < 1:
+            raise GuaranteeError("a question takes up at least one of those that were promised")
         if (self.grid is None) != (self.moved is None):
             raise GuaranteeError("a question with a grid of its own says how far its integers move, and no other does")
 

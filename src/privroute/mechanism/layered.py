@@ -94,8 +94,13 @@ class _Multipliers:
             max(whole(options.pairs_share), least),
         )
         links = (whole(relative * options.links_share / max(options.rounds, 1)),) * options.rounds
-        largest = LARGEST_VALUE // (max(1, len(study.pairs)) * max(end, lengths, *pairs, *links))
+        largest = LARGEST_VALUE // (max(1, len(study.pairs)) * max(end, lengths, sum(pairs), *links))
         return cls((end, end, lengths), pairs, links, kept, largest)
+
+    @property
+    def pairs_at_once(self) -> int:
+        """Of one question in the place of both about pairs."""
+        return math.isqrt(self.pairs[0] ** 2 + self.pairs[1] ** 2)
 
     def in_sums(self, pairs: int) -> int:
         """Squared weight that a pair may have in sums that are asked for in place of a question about pairs."""
@@ -137,9 +142,8 @@ def converse(
         shares = {"origins": end, "destinations": end, "lengths": _LENGTHS_AGAIN}
         tables = yield from asking.again(tables, multipliers.in_sums(first), shares)
         tables = yield from asking.pairs(tables, second)
-    else:
-        tables = yield from asking.pairs(tables, first)
-        tables = yield from asking.pairs(tables, second)
+    else:  # both questions in one draw
+        tables = yield from asking.pairs(tables, multipliers.pairs_at_once, in_place_of=2)
     prior = asking.prior(tables)
     layers = list(tables.layers)
     known = estimate(prior, combined(layers), tables)
@@ -188,11 +192,14 @@ class _Asking:
             return gravity
         return likeliest_prior(gravity, public.on(self.study.pairs).rate_per_min, self.model, tables)
 
-    def pairs(self, tables: Tables, multiplier: int) -> Generator[Question, NDArray[np.int64], Tables]:
+    def pairs(
+        self, tables: Tables, multiplier: int, *, in_place_of: int = 1
+    ) -> Generator[Question, NDArray[np.int64], Tables]:
         """Trips of each pair."""
         study = self.study
         sensitivity = summed_counts_sensitivity(study.promised, study.frame.contribution, multiplier=multiplier)
-        noisy = yield Question(sensitivity * _GRID, partial(_pairs, multiplier, self._cap))
+        query = partial(_pairs, multiplier, self._cap)
+        noisy = yield Question(sensitivity * _GRID, query, in_place_of=in_place_of)
         return tables.with_pairs(noisy / multiplier, self._scale / multiplier)
 
     def again(

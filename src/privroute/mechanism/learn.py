@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,7 @@ from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import Counts, Daily
 from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
-from privroute.threads import available_threads
+from privroute.threads import available_threads, shared_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -266,7 +267,7 @@ class Announcement:
         if expected is not None and counted < expected:
             raise HistoryError(
                 f"PRIVATE, do not publish: fewer trips were counted than {named('expect_trips')} {expected:,}; nothing "
-                "was charged and nothing was released. This stop is computed from the trips without noise: whoever "
+                "was charged and nothing was released. This stop is computed from the trips without noise: anyone who "
                 "learns of it learns that there are fewer. Check files, columns and times with a dry run"
             )
 
@@ -298,7 +299,11 @@ class _Draws:
 
     def answer(self, question: Question) -> NDArray[np.int64]:
         """The only place where noise is drawn: no question beyond those that were promised and charged."""
-        if not self.left or not 0 < question.sensitivity <= self.left.pop(0):
+        taken = self.left[: question.in_place_of]
+        del self.left[: question.in_place_of]
+        # one draw for several: the last digit of the root is covered by that of the whole promise
+        allowed = taken[0] if len(taken) == 1 else math.hypot(*taken) * _ROUNDED_UP
+        if len(taken) < question.in_place_of or not 0 < question.sensitivity <= allowed:
             raise GuaranteeError("a question exceeds what the release promised and charged; nothing is released")
         granted = gaussian_rho(self.promise.integer_scale, question.sensitivity / self.promise.grid)
         scale = self.promise.scale / (self.promise.grid if question.grid is None else question.grid)
@@ -376,7 +381,8 @@ def _measured(
     """What was published, and how useful it is on the trips."""
     found = None
     if shares.quality and measured:
-        found = draws.hold(quality.converse(study, shares.whole, shares.quality, published, total_error))
+        asked = quality.converse(study, shares.whole, shares.quality, published, total_error, draws.progress)
+        found = draws.hold(asked)
     return Part(published.policy, published.demand, published.noisy_counts, found, published.day_variation)
 
 
@@ -389,8 +395,8 @@ def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress:
     noisy = np.empty_like(values)
     parts = [slice(first, first + _DRAWN_AT_ONCE) for first in range(0, values.size, _DRAWN_AT_ONCE)]
     threads = available_threads() if type(noise) is OpenDPNoise else 1
-    with ThreadPoolExecutor(max(min(threads, len(parts)), 1)) as crew:
-        drawn = crew.map(lambda part: noise.add_integers(values[part], scale), parts)
+    with shared_by(min(threads, len(parts))) as each:
+        drawn = each(lambda part: noise.add_integers(values[part], scale), parts)
         for part, block in zip(parts, each_told(drawn, len(parts), "Drawing noise", progress), strict=True):
             noisy[part] = block
     return noisy

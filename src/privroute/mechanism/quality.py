@@ -7,45 +7,38 @@ says. Only `_Asked.ask` sees a history. Proof: docs/proofs/quality.md.
 
 from __future__ import annotations
 
-import contextlib
 import math
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.demand.without_data import free_flow_policy, gravity_policy, uniform_policy
-from privroute.errors import GuaranteeError, PrivrouteError
-from privroute.flows.optimum import solve_equilibrium, solve_optimum
+from privroute.errors import GuaranteeError
+from privroute.flows.optimum import solve_optimum
 from privroute.flows.time_bounds import BoundedTime, LeastTime
+from privroute.mechanism.comparison import GAP, policies_to_compare
 from privroute.mechanism.expected_flows import ExpectedFlows
 from privroute.mechanism.interface import Question
 from privroute.mechanism.kept_sample import KeptSample
 from privroute.network.demand import Demand
 from privroute.privacy.noise import LARGEST_VALUE
 from privroute.release.quality import RELEASED, MeasuredRow, Quality
-from privroute.threads import available_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
 
     from numpy.typing import NDArray
 
     from privroute.history.demand_history import DemandHistory
     from privroute.mechanism.interface import Published
     from privroute.mechanism.promise import Promise
-    from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.progress import Progress
     from privroute.release.quality import Trips
     from privroute.study.study import Study
 
-__all__ = ["converse", "moved_together", "policies_to_compare", "questions"]
+__all__ = ["converse", "moved_together", "questions"]
 
-_GAP = 1e-6  # of the policies to compare with, unless the released one was solved less tightly itself
-_AT_ONCE = 2  # policies to compare with that are solved side by side: each takes the memory of a solver
 _FOR_TOTAL = 0.1  # of the share, where no demand is released and the total is asked first
 _WEIGHTS = {RELEASED: 0.45, "least": 0.05}  # squared; the other rows share the rest
 _WATCHED = 0.2  # of it, where no noisy counts are known, for what is out of range
@@ -72,7 +65,12 @@ def questions(study: Study, sensitivity: float) -> tuple[float, ...]:
 
 
 def converse(
-    study: Study, promise: Promise, allowed: tuple[float, ...], published: Published, total_error: float = 0.0
+    study: Study,
+    promise: Promise,
+    allowed: tuple[float, ...],
+    published: Published,
+    total_error: float = 0.0,
+    progress: Progress | None = None,
 ) -> Generator[Question, NDArray[np.int64], Quality]:
     """Ask and say what the answer means.
 
@@ -86,8 +84,9 @@ def converse(
         error = promise.scale / allowed[0] * _of_one_request(study)
         model = _modelled(study, max(float(trips[0]), 0.0) * _request(study, published))
     counted = _Counted.of(study, published, model, error)
-    gap = max(_GAP, getattr(study.mechanism, "gap", 0.0))
-    rows = policies_to_compare(study.network, published.policy, model, known=published.demand is not None, gap=gap)
+    gap = max(GAP, getattr(study.mechanism, "gap", 0.0))
+    known = published.demand is not None
+    rows = policies_to_compare(study.network, published.policy, model, known=known, gap=gap, progress=progress)
     best = _nearest_optimum(study, published, model, gap)
     least = LeastTime.at(study.network, study.pairs, best.link_flow(model))
     precision = promise.scale / allowed[-1]
@@ -122,41 +121,6 @@ def _nearest_optimum(study: Study, published: Published, model: Demand, gap: flo
     if published.demand is not None and not other_aim:
         return published.policy
     return solve_optimum(network.with_fixed_costs(0.0), model, gap=gap).policy
-
-
-def policies_to_compare(
-    network: Network, released: RoutingPolicy, model: Demand, *, known: bool = True, gap: float = _GAP
-) -> dict[str, RoutingPolicy]:
-    """The released policy and those that need no data, from public data alone; one that cannot be made is left out.
-
-    known : whether `model` is a released demand; otherwise only its total is used
-    gap : to which the others are solved
-
-    They are solved side by side; equilibrium and gravity start from the released policy, which is near.
-    """
-    pairs, stopped = released.pairs, threading.Event()
-    options: dict[str, Any] = {"gap": gap, "progress": lambda _phase, _share: not stopped.is_set()}
-    near = {**options, "start": released}
-    made: dict[str, Callable[[], RoutingPolicy]] = {
-        "equilibrium": lambda: solve_equilibrium(network, model, **near).policy,
-        "gravity": lambda: gravity_policy(network, model, **near),
-        "equal_demand": lambda: uniform_policy(network, pairs, model.total_per_min, **options),
-        "free_flow": lambda: free_flow_policy(network, pairs),
-    }
-    if not known:
-        made = {name: made[name] for name in ("equal_demand", "free_flow")}
-    rows = {RELEASED: released}
-    with ThreadPoolExecutor(min(available_threads(), _AT_ONCE)) as crew:
-        started = {name: crew.submit(make) for name, make in made.items()}
-        try:
-            for name, policy in started.items():
-                with contextlib.suppress(PrivrouteError):
-                    rows[name] = policy.result()
-        except BaseException:
-            stopped.set()
-            crew.shutdown(wait=False, cancel_futures=True)
-            raise
-    return rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

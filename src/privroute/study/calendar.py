@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import HistoryError, arg, named
@@ -167,32 +168,7 @@ class Calendar:
     @property
     def slots(self) -> tuple[Slot, ...]:
         """What is learned apart: each period of each kind of day, kind after kind, in the order of the day."""
-        if not self.has_slots:
-            return (Slot(None, self),)
-        kinds: list[tuple[str | None, tuple[dt.date, ...] | None]] = [(None, self.dates)]
-        if self.day_types:
-            closed = frozenset(self.holidays)
-            of = {date: type_of(date, self.day_types, closed) for date in self.dates or ()}
-            kinds = [
-                (kind.name, tuple(date for date in self.dates or () if of[date] == at))
-                for at, kind in enumerate(self.day_types)
-            ]
-        return tuple(
-            Slot(
-                name,
-                replace(
-                    self,
-                    days=self.days if dates is None else len(dates),
-                    periods=(period,),
-                    dates=dates,
-                    weekdays=_EVERY_DAY,
-                    day_types=(),
-                    holidays=(),
-                ),
-            )
-            for name, dates in kinds
-            for period in self.periods
-        )
+        return _slots(self)
 
     def slot_at(self, moment: dt.datetime) -> int | None:
         """Position of the slot to which a moment belongs, on any date; None where no period or kind of day has it.
@@ -403,3 +379,34 @@ def _hours(periods: tuple[Period, ...]) -> str:
         return " and ".join(map(str, periods))
     first, last = str(periods[0]).partition("-")[0], str(periods[-1]).partition("-")[2]
     return f"{len(periods)} periods from {first} to {last}"
+
+
+@lru_cache(maxsize=16)
+def _slots(calendar: Calendar) -> tuple[Slot, ...]:
+    """Asked for again and again of the same few calendars, which never change."""
+    if not calendar.has_slots:
+        return (Slot(None, calendar),)
+    kinds: list[tuple[str | None, tuple[dt.date, ...] | None]] = [(None, calendar.dates)]
+    if calendar.day_types:
+        closed = frozenset(calendar.holidays)
+        of = {date: type_of(date, calendar.day_types, closed) for date in calendar.dates or ()}
+        kinds = [
+            (kind.name, tuple(date for date in calendar.dates or () if of[date] == at))
+            for at, kind in enumerate(calendar.day_types)
+        ]
+    return tuple(
+        Slot(
+            name,
+            replace(
+                calendar,
+                days=calendar.days if dates is None else len(dates),
+                periods=(period,),
+                dates=dates,
+                weekdays=_EVERY_DAY,
+                day_types=(),
+                holidays=(),
+            ),
+        )
+        for name, dates in kinds
+        for period in calendar.periods
+    )

@@ -23,7 +23,7 @@ class LayerNoise:
     """Standard deviations in trips, by what is counted.
 
     zone : on what a zone sends, and on what it receives, when it is asked first; less where it is asked again
-    pair : on the count of a pair, where pairs are asked; less where they are asked twice
+    pair : on the count of a pair, where pairs are asked; less where trips abound
     link : on the load of a link in one round, at least; None without rounds
     """
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 
 from privroute.errors import InputError, named
 from privroute.network.checks import show
+from privroute.network.display_units import TIME_UNITS
 from privroute.network.gmns import KM_PER_UNIT, KPH_PER_UNIT
 from privroute.network.network import LatencyKind
 from privroute.network.pairs import OnUnreachable
@@ -44,8 +45,11 @@ DAYS_SHARE = 0.02
 """Of rho, spent on measuring how much the days' totals vary where the objective is all days."""
 
 SECTIONS = {
-    "network": "Road network: a file of OpenStreetMap, OSMnx or TNTP, a GMNS folder, or sioux-falls (built in).",
+    "network": "Network: a file of OpenStreetMap, OSMnx, TNTP, SNDlib or Topology Zoo, a GMNS folder, or sioux-falls "
+    "(built in).",
     "latency": "Latency curves by link type. Without this section: as network.latency and the network's file say.",
+    "units": "What traffic and times are called and in what units they are shown. Without this section: as the "
+    "network's file says, which is vehicles and minutes for roads, Mbit/s and ms for data networks.",
     "zones": "Zones between which trips are counted. Without this section: those of the network.",
     "calendar": "Days and hours. Public: never taken from the days found in the data.",
     "unit": "Privacy unit: what is protected.",
@@ -292,8 +296,8 @@ KEYS: dict[str, Key] = {
             "network",
             "source",
             PATH,
-            "OpenStreetMap extract, OSMnx graph (.graphml, .gpkg), GMNS folder, TNTP net file, or sioux-falls "
-            "(built in).",
+            "OpenStreetMap extract, OSMnx graph (.graphml, .gpkg), GMNS folder, TNTP net file, SNDlib (native, .xml), "
+            "Topology Zoo (.graphml), or sioux-falls (built in).",
             ("network", "source"),
             flag="--network",
             example="city_net.tntp",
@@ -304,7 +308,8 @@ KEYS: dict[str, Key] = {
             "network",
             "latency",
             _choice(*get_args(LatencyKind)),
-            "Latency curve of links. Default: as in a GMNS folder, bpr for other files, affine for sioux-falls.",
+            "Latency curve of links. Default: as in a GMNS folder, mm1 for data networks, bpr for other files, affine "
+            "for sioux-falls.",
         ),
         Key("network", "factor", NUMBER, "Time at capacity over free-flow time, for affine. Default: 2."),
         Key(
@@ -333,6 +338,22 @@ KEYS: dict[str, Key] = {
         ),
         Key(
             "network",
+            "capacity_mbps",
+            NUMBER,
+            "Capacity of the lines for which a file of SNDlib or Topology Zoo has none, Mbit/s.",
+        ),
+        Key("network", "packet_bytes", NUMBER, "Mean size of a packet in the queues of a data network. Default: 1000."),
+        Key(
+            "network",
+            "queue_limit",
+            NUMBER,
+            "Utilisation from which the delay of a queue continues as a parabola. Default: 0.95.",
+            ("limit", "queue_limit"),
+        ),
+        Key("network", "km_per_ms", NUMBER, "Speed of signals on the lines of a data network. Default: 200."),
+        Key("network", "least_ms", NUMBER, "Delay of a line whose length is not known or zero. Default: 0.1."),
+        Key(
+            "network",
             "on_unreachable",
             _choice(*get_args(OnUnreachable)),
             "Raise an error for pairs of zones that no path connects, or drop them.",
@@ -345,6 +366,29 @@ KEYS: dict[str, Key] = {
             "Table (.csv) of curves by link type: link_type (* for every other), vdf_type and the curves' parameters.",
             ("latency_types",),
             flag="--latency-types",
+        ),
+        Key(
+            "units",
+            "request",
+            TEXT,
+            "What one record of the data is, like request or transfer; the plural ends in s. Default: trip, or request "
+            "for data networks.",
+            flag="--request-word",
+        ),
+        Key(
+            "units",
+            "flow",
+            TEXT,
+            'Unit of traffic, an amount per second, minute or hour, like "Mbit/s". Default: vehicles per hour, or '
+            "Mbit/s for data networks.",
+            flag="--flow-unit",
+        ),
+        Key(
+            "units",
+            "time",
+            _choice(*TIME_UNITS),
+            "Unit in which travel times and delays are shown. Default: min, or ms for data networks.",
+            flag="--shown-time",
         ),
         Key(
             "zones",
@@ -465,7 +509,7 @@ KEYS: dict[str, Key] = {
             "data",
             "expansion",
             NUMBER,
-            "Vehicles on the road per trip in the data: 10 if one in ten is observed.",
+            "Vehicles on the road, or what else flows, per trip in the data: 10 if one in ten is observed.",
             default=1.0,
         ),
         Key(
@@ -479,7 +523,8 @@ KEYS: dict[str, Key] = {
             "data",
             "total_vehicles_per_hour",
             NUMBER,
-            "Public total of vehicles on the road, to which the demand of bounded users is scaled.",
+            "Public total of vehicles on the road per hour, or of what else flows, to which the demand of bounded "
+            "users is scaled.",
         ),
         Key(
             "guarantee",

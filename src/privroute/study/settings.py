@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import FormatError, GuaranteeError, InputError, arg, named
+from privroute.network.display_units import Units
 from privroute.network.network_files import NETWORK_FILES
 from privroute.network.text_files import as_path
 from privroute.study.calendar import Calendar
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from privroute.network.demand import Demand
+    from privroute.network.network import Network
     from privroute.study.contribution import Contribution
     from privroute.study.guarantee import Unit
     from privroute.study.mechanisms import Mechanism
@@ -187,6 +189,20 @@ class Settings:
         demand = self.values.get("mechanism.public_demand")
         named_zones["latency_types"] = self.values.get("latency.types")
         return Source(values.pop("source"), **values, **named_zones, public_demand=demand)
+
+    def with_units(self, network: Network) -> Network:
+        """The network with the words and units of these settings; what contradicts its own is refused."""
+        said = self._section("units")
+        if not said:
+            return network
+        units = Units(**{**network.units.as_dict(), **said})
+        own = network.units.amount
+        if network.units != Units() and units.amount != own:
+            raise InputError(
+                f"{named('flow')} is {units.flow!r}, but the network's capacities are in {own}; write {own} per "
+                "second, minute or hour"
+            )
+        return replace(network, units=units)
 
     def check_mechanism(self, *, prior: bool = False) -> None:
         """Refuse options of another mechanism, and the lack of those that this one needs.

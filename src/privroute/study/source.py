@@ -11,11 +11,12 @@ import numpy as np
 
 from privroute.errors import InputError, arg, named
 from privroute.network.link_curves import read_type_curves, with_type_curves
-from privroute.network.network_files import NETWORK_FILES, kind_of_network, read_network
+from privroute.network.network_files import NETWORK_FILES, is_sndlib, kind_of_network, read_network
 from privroute.network.od_matrix import read_od_csv, read_omx
 from privroute.network.pairs import Pairs
 from privroute.network.read_notes import ReadNotes
 from privroute.network.sioux_falls import sioux_falls
+from privroute.network.sndlib import read_sndlib_demands
 from privroute.network.tntp import read_tntp_link_types, read_tntp_trips
 from privroute.network.zone_files import with_grid, with_zones
 
@@ -29,13 +30,14 @@ __all__ = ["BUILT_IN", "Source", "read_public_demand"]
 
 BUILT_IN = "sioux-falls"
 _PERIOD_MIN = 60.0
+_OF_LINES = ("capacity_mbps", "packet_bytes", "queue_limit", "km_per_ms", "least_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """How a study's network is read again; optional for a network that was created in memory.
 
-    network : path of an OpenStreetMap extract, an OSMnx graph, a GMNS folder or a TNTP net file, or sioux-falls
+    network : path of a file that read_network reads, or sioux-falls
     nodes, time_unit, toll_factor, distance_factor : of TNTP files only; length_unit, speed_unit, latency, factor : as
         in read_network. None: the default of the reader
     on_unreachable : what to do with pairs of zones that no path joins
@@ -44,6 +46,7 @@ class Source:
     grid_km : instead of `zones`: the cells of a square grid
     connectors : number of nodes over which a zone's traffic enters the network
     latency_types : path of a table of curves by link type
+    capacity_mbps, packet_bytes, queue_limit, km_per_ms, least_ms : of data networks only, as in read_network
     """
 
     network: str
@@ -62,6 +65,11 @@ class Source:
     toll_factor: float | None = None
     distance_factor: float | None = None
     latency_types: str | None = None
+    capacity_mbps: float | None = None
+    packet_bytes: float | None = None
+    queue_limit: float | None = None
+    km_per_ms: float | None = None
+    least_ms: float | None = None
 
     @property
     def name(self) -> str:
@@ -104,14 +112,16 @@ class Source:
                 speed_unit=self.speed_unit,
                 toll_factor=self.toll_factor,
                 distance_factor=self.distance_factor,
+                **{name: getattr(self, name) for name in _OF_LINES},
                 keep_islands=keep_islands,
                 service=service,
                 notes=notes,
             )
             return network, None
-        for name in ("nodes", "time_unit", "toll_factor", "distance_factor", "length_unit", "speed_unit"):
+        of_files = ("nodes", "time_unit", "toll_factor", "distance_factor", "length_unit", "speed_unit", *_OF_LINES)
+        for name in of_files:
             if getattr(self, name) is not None:
-                kinds = "files" if name.endswith(("length_unit", "speed_unit")) else "TNTP files"
+                kinds = "files" if name in ("length_unit", "speed_unit", *_OF_LINES) else "TNTP files"
                 raise InputError(f"{named(name)} is only valid for {kinds}, but {BUILT_IN} is built in; omit it")
         latency = self.latency or "affine"
         if self.factor is not None and latency != "affine":
@@ -152,6 +162,10 @@ def read_public_demand(
         raise InputError(f"{named('matrix')} is only valid for Open Matrix files, but {path} is not one; omit it")
     if str(path) == BUILT_IN:
         return _built_in_demand(network, period_min)
+    if is_sndlib(path):
+        if period_min != _PERIOD_MIN:
+            raise InputError(f"{path}: demands of SNDlib are in Mbit/s; omit the length of their period")
+        return read_sndlib_demands(path, network)
     if ending in (".tntp", ".txt"):
         return read_tntp_trips(path, network, period_min=period_min, on_unreachable=on_unreachable)
     if ending in (".csv", ".tsv"):
@@ -159,7 +173,8 @@ def read_public_demand(
     if ending == ".omx":
         return read_omx(path, network, matrix=matrix, period_min=period_min, on_unreachable=on_unreachable)
     raise InputError(
-        f"{path}: the ending does not say what it is; .tntp (trips), .csv and .omx are read, or {BUILT_IN} (built in)"
+        f"{path}: the ending does not say what it is; .tntp (trips), .csv, .omx and SNDlib (native, .xml) are read, or "
+        f"{BUILT_IN} (built in)"
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from privroute.errors import DemandError, FormatError, GuaranteeError, InputError, arg, named
 from privroute.network.checks import check_type, show
+from privroute.network.display_units import Units
 from privroute.network.network import Network
 from privroute.network.text_files import as_path, write_whole
 from privroute.study.expected_trips import check_expected
@@ -171,7 +172,7 @@ class Study:
         guarantee = settings.guarantee() if promised else None
         if promised:
             settings.check_mechanism()
-        network, _ = source.read()
+        network = settings.with_units(source.read()[0])
         total = settings.get("data.total_vehicles_per_hour")
         frame = Frame(source.pairs(network), calendar, settings.get("data.expansion"), kept, total)
         mechanism = settings.chosen_mechanism(source.demand(network)) if promised else Unprotected()
@@ -213,6 +214,7 @@ class Study:
         groups: dict[str, dict[str, Any]] = {
             "network": {"source": network.pop("network"), **network, "public_demand": None},
             "latency": curves,
+            "units": {} if self.network.units == Units() else self.network.units.as_dict(),
             "zones": zones,
             "calendar": _calendar(self.calendar),
             "unit": {
@@ -262,6 +264,7 @@ class Study:
             "mechanism": {"name": self.mechanism.name, "options": public_options(self.mechanism)},
             **({} if self.expect_trips is None else {"expect_trips": self.expect_trips}),
             **({"period_weights": dict(self.period_weights)} if self.period_weights else {}),
+            **units_as_dict(self.network.units),
         }
 
     def __repr__(self) -> str:
@@ -285,6 +288,11 @@ def _total(study: Study) -> dict[str, Any] | None:
     if kept.max_for_total is None or study.guarantee is None:
         return {"source": "kept"}
     return {"source": "measured", "max_requests": kept.max_for_total, "share": study.total_share}
+
+
+def units_as_dict(units: Units) -> dict[str, Any]:
+    """For certificates; nothing where they are the usual ones, as in certificates of earlier versions."""
+    return {} if units == Units() else {"units": units.as_dict()}
 
 
 def bounds_as_dict(kept: Contribution) -> dict[str, Any]:

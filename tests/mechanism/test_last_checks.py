@@ -1,0 +1,121 @@
+"""Checks behind other checks: each one holds also where the one before it is passed by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import privroute as pr
+from privroute.errors import GuaranteeError, LedgerError, NoiseError
+from privroute.mechanism.learn import Announcement, _promise
+from privroute.mechanism.lost_ledger import KnownCharge, _by_entry
+from privroute.mechanism.promise import Promise
+from privroute.mechanism.public_routes import public_demand
+from privroute.mechanism.quality import _of_one_request
+from privroute.mechanism.registry import asked_once
+from privroute.mechanism.shares import total_question
+from privroute.privacy.calibration import gaussian_rho, gaussian_scale
+from privroute.privacy.scope import Scope
+from privroute.study.calendar import Calendar
+from privroute.study.contribution import Contribution
+from privroute.study.frame import Frame
+from privroute.study.mechanisms import Minimiser, Unprotected
+
+SCENARIO = pr.sioux_falls()
+DAYS = pr.simulate_days(SCENARIO.demand, days=3, seed=1)
+GUARANTEE = pr.Guarantee(epsilon=1.0, delta=1e-6)
+STUDY = pr.Study(SCENARIO.network, DAYS.frame, GUARANTEE)
+USERS = Frame(DAYS.pairs, DAYS.frame.calendar, contribution=Contribution("user", 3))
+
+
+@pytest.mark.parametrize("given", [{"guarantee": GUARANTEE}, {"mechanism": "counts"}])
+def test_a_study_is_learned_as_it_is(given: dict[str, Any]) -> None:
+    with pytest.raises(GuaranteeError, match="a study has its own; omit"):
+        pr.learn(STUDY, DAYS, **given)
+
+
+def test_what_has_no_noise_answers_nothing() -> None:
+    none = pr.Study(SCENARIO.network, DAYS.frame, None, Unprotected())
+    with pytest.raises(GuaranteeError, match="draws no noise"):
+        Announcement(none).draw(DAYS)
+    with pytest.raises(GuaranteeError, match="adds no noise and promises nothing"):
+        asked_once(Unprotected())
+
+
+def test_parts_of_one_release_promise_the_same() -> None:
+    def part(period_min: float) -> pr.Study:
+        frame = Frame(DAYS.pairs, Calendar.of_days(3, period_min))
+        options = Minimiser(alpha=10.0, public_demand=SCENARIO.demand)
+        return pr.Study(SCENARIO.network, frame, GUARANTEE, options)
+
+    assert _promise((part(60.0), part(60.0))) == _promise((part(60.0),))
+    with pytest.raises(GuaranteeError, match="the periods would promise different things"):
+        _promise((part(60.0), part(120.0)))
+
+
+def test_bounds_of_users_are_asked_for_where_they_are_known() -> None:
+    users = pr.Study(SCENARIO.network, USERS, replace(GUARANTEE, unit="user"))
+    with pytest.raises(GuaranteeError, match="at request level only"):
+        _of_one_request(users)
+    assert _of_one_request(STUDY) == 1
+    for study in (users, STUDY):
+        with pytest.raises(GuaranteeError, match="does not say how many requests of a user count"):
+            total_question(study, 1.0)
+
+
+def test_flows_need_a_public_demand() -> None:
+    with pytest.raises(GuaranteeError, match="needs a public_demand here"):
+        public_demand(Minimiser(alpha=1.0))
+
+
+def test_charges_of_one_data_set_have_one_unit_and_one_time_zone() -> None:
+    budget = {"dataset": "city", "approved_epsilon": 1.0, "approved_delta": 1e-6, "digest": "a"}
+    first = KnownCharge(budget, GUARANTEE, 1e-3, Scope.always(), "counts", "Europe/Berlin", None, "one")
+    charges = [
+        replace(first, budget={**budget, "entry": 1}),
+        replace(first, budget={**budget, "entry": 2}, place="two"),
+    ]
+    assert len(_by_entry(charges, set())) == 2
+    others: list[dict[str, Any]] = [{"time_zone": "Europe/Paris"}, {"guarantee": replace(GUARANTEE, unit="user")}]
+    for other in others:
+        with pytest.raises(LedgerError, match="two: its unit or time zone is not that of one"):
+            _by_entry([charges[0], replace(charges[1], **other)], set())
+
+
+def test_what_is_approved_is_an_approval(tmp_path: Path) -> None:
+    with pytest.raises(GuaranteeError, match="approval is a Guarantee; pass privroute.Approval"):
+        pr.Ledger.create(tmp_path / "city.ledger", "city", GUARANTEE)  # type: ignore[arg-type]
+    assert not (tmp_path / "city.ledger").exists()
+
+
+@pytest.mark.parametrize("share", [0.5, 0.01, 1 / 3])
+def test_a_share_of_a_promise_costs_its_share_and_no_more(share: float) -> None:
+    whole = Promise.of(GUARANTEE, 1.0, 2.0)
+    part = whole.divided(share)
+    assert part.rho <= share * whole.rho
+    assert part.rho == pytest.approx(share * whole.rho, rel=1e-9)
+    assert part.rho == gaussian_rho(part.scale, part.sensitivity)
+    assert part.sensitivity == whole.sensitivity
+    assert whole.divided(1.0) is whole
+    assert sum(gaussian_rho(part.scale, each) for each in part.questions) <= part.rho
+
+
+def test_a_promise_covers_its_questions_together() -> None:
+    promised = Promise.of(GUARANTEE, 3.0, 4.0)
+    assert 5.0 <= promised.sensitivity <= 5.0 * (1 + 1e-11)
+    assert promised.questions == (3.0, 4.0)
+    assert promised.scale == gaussian_scale(1.0, 1e-6, promised.sensitivity)
+    assert Promise.of(GUARANTEE, 3.0).questions == (3.0,)
+    assert Promise.of(GUARANTEE, 3.0, grid=0.25).integer_scale == Promise.of(GUARANTEE, 3.0).scale / 0.25
+
+
+def test_noise_that_integers_cannot_hold_is_refused() -> None:
+    fine = 2.0**-58
+    assert Promise.of(GUARANTEE, 0.125, grid=fine).integer_scale < 2.0**60
+    with pytest.raises(NoiseError, match="beyond the grid on which it is drawn"):
+        Promise.of(GUARANTEE, 1.0, grid=fine)
+    with pytest.raises(NoiseError, match="use fewer periods"):
+        Promise.of(GUARANTEE, 0.125, grid=fine).divided(1e-3)
