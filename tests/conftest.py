@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,10 @@ from servers import PostgreSQL, postgresql_programs
 
 # before numpy is loaded: workers share the cores, and threads of BLAS that wait by spinning slow each other down
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# a shell starts what runs in the background with Ctrl-C ignored, and tests send it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if "PRIVROUTE_TEST_CORE" in os.environ:  # a folder with another build of the core, e.g. with sanitizers
     path = next(Path(os.environ["PRIVROUTE_TEST_CORE"]).glob("_core*"))

@@ -72,6 +72,7 @@ def test_exported_names_are_the_documented_ones() -> None:
         "Study",
         "TravelTimes",
         "TripFormat",
+        "Units",
         "ZoneAreas",
         "check_tolls",
         "compliance_curve",

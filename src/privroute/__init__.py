@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from privroute.network.data_network import LineOptions as LineOptions
     from privroute.network.data_network import read_topology_zoo as read_topology_zoo
     from privroute.network.demand import Demand as Demand
+    from privroute.network.display_units import Units as Units
     from privroute.network.draw import draw_network as draw_network
     from privroute.network.geojson import write_geojson as write_geojson
     from privroute.network.gmns import read_gmns as read_gmns
@@ -123,6 +124,7 @@ _PUBLIC = {
     "mechanism.theory": ("theory",),
     "network.data_network": ("LineOptions", "read_topology_zoo"),
     "network.demand": ("Demand",),
+    "network.display_units": ("Units",),
     "network.draw": ("draw_network",),
     "network.geojson": ("write_geojson",),
     "network.gmns": ("read_gmns",),

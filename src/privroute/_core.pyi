@@ -177,6 +177,7 @@ class RouteWriter:
         free_flow: NDArray[np.float64],
         length: NDArray[np.float64],
         weight: NDArray[np.float64],
+        fine: bool,
     ) -> None: ...
     def write(
         self,

@@ -9,7 +9,7 @@ from tests.advice.busy import busy_grid
 from tests.cli.command import run
 
 import privroute as pr
-from privroute.advice.losses import LOSSES_MIN
+from privroute.advice.losses import LOSSES
 from privroute.errors import DemandError, InputError, PolicyError
 
 
@@ -49,7 +49,7 @@ def test_means_shares_and_groups_agree_with_a_list_of_trips(
         total = sum(row.trips_per_h for row in rows)
         assert total == pytest.approx(whole.total_per_min * 60)
         assert sum(row.trips_per_h * row.mean_loss_min for row in rows) / total == pytest.approx(losses.mean())
-        for at, limit in enumerate(LOSSES_MIN):
+        for at, limit in enumerate(LOSSES):
             share = sum(row.trips_per_h * row.share_losing[at] for row in rows) / total
             assert share == pytest.approx(losses.share_losing(limit))
     worst = losses.worst(3)

@@ -109,7 +109,7 @@ class TestExpectTrips:
         code, said = self.learn(place, 100_000, tmp_path / "out", ledger)
         assert code == 1
         assert "PRIVATE, do not publish: fewer trips were counted than" in said
-        assert "whoever learns of it learns that there are fewer" in said
+        assert "anyone who learns of it learns that there are fewer" in said
         assert ledger.read_bytes() == before
         assert not (tmp_path / "out").exists()
 

@@ -163,6 +163,17 @@ def test_evaluate_takes_files_of_trips_where_daily_counts_are_expected(release: 
     assert "daily counts" in refused("evaluate", release, "--private-counts", tmp_path / "other.csv")
 
 
+def test_a_record_does_not_decide_what_a_private_file_is(release: Path, tmp_path: Path) -> None:
+    """Lines that end with carriage returns: a cell of a record is not a column."""
+    trips, lines = tmp_path / "trips.csv", [f"{FIRST} 07:10:00,1,20,x", f"{LAST} 07:20:00,13,7,trips"]
+    for count in (1, 2):
+        trips.write_bytes("\r".join(["departure,origin,destination,note", *lines[:count]]).encode())
+        done = run(
+            "evaluate", release, "--private-counts", trips, "--from", FIRST, "--to", LAST, "--period", "07:00-08:00"
+        )
+        assert done.code == 0, done.err
+
+
 def test_evaluate_shows_what_was_measured_first_and_calls_its_own_demand_modelled(release: Path) -> None:
     done = run("evaluate", release, width=150)
     assert done.out.index("Measured on the true trips") < done.out.index("Modelled, against the released demand")

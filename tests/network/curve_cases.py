@@ -28,14 +28,12 @@ class Cases:
 
     parameters : name -> values, extreme ones too
     loads : smallest and largest flow over capacity at which derivatives are compared
-    tightness : the largest slope that is found is at least this part of `marginal_slope_bound`
     kinks : the curve has them: slopes jump, and no bound on the marginal cost's slope exists
     draw : instead of `parameters`, where values depend on each other
     """
 
     parameters: dict[str, tuple[float, ...]]
     loads: tuple[float, float] = (0.05, 3.0)
-    tightness: float = 0.9
     kinks: bool = False
     draw: Callable[[int, np.random.Generator], dict[str, NDArray[np.float64]]] | None = None
 
@@ -62,9 +60,9 @@ CASES = {
     "piecewise": Cases({}, kinks=True, draw=random_points),
     "table": Cases({}, draw=random_points),
     "conical": Cases({"alpha": (1.1, 1.5, 2.0, 4.0, 6.0, 12.0)}),
-    "akcelik": Cases({"delay": (0.1, 0.4, 1.6), "period_min": (15.0, 60.0, 240.0)}, tightness=0.6),
-    "mm1": Cases({"packet": (0.0, 0.008, 1.0, 3.0), "limit": (0.0, 0.5, 0.9, 0.95, 0.99)}, tightness=0.6),
-    "davidson": Cases({"delay": (0.0, 0.1, 1.0), "limit": (0.0, 0.7, 0.95, 0.99)}, tightness=0.6),
+    "akcelik": Cases({"delay": (0.1, 0.4, 1.6), "period_min": (15.0, 60.0, 240.0)}),
+    "mm1": Cases({"packet": (0.0, 0.008, 1.0, 3.0), "limit": (0.0, 0.5, 0.9, 0.95, 0.99)}),
+    "davidson": Cases({"delay": (0.0, 0.1, 1.0), "limit": (0.0, 0.7, 0.95, 0.99)}),
 }
 
 

@@ -131,7 +131,7 @@ def test_entities_do_not_grow(folder: Path) -> None:
 
 
 def test_the_topology_zoo(folder: Path) -> None:
-    with pytest.raises(FormatError, match="line '1' has no capacity; say one for such lines with capacity_mbps"):
+    with pytest.raises(FormatError, match="line '1' has no capacity; pass one for such lines: capacity_mbps="):
         read_topology_zoo(folder / "zoo.graphml")
     network = read_topology_zoo(folder / "zoo.graphml", LineOptions(capacity_mbps=10.0))
     assert network.node_labels == ("Here", "There 1", "There 2")

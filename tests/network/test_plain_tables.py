@@ -101,23 +101,39 @@ def test_the_fast_reader_is_used_for_plain_tables(tmp_path: Path, monkeypatch: p
     rows = [f"{o},{d},{matrix[i, j]}" for i, o in enumerate(LABELS) for j, d in enumerate(LABELS)]
     (tmp_path / "long.csv").write_text("\n".join(["origin,destination,trips", *rows]))
     assert pr.read_od_csv(tmp_path / "long.csv", NETWORK) == expected
+    quoted = [f'"{o}",{d},"{matrix[i, j]}"' for i, o in enumerate(LABELS) for j, d in enumerate(LABELS)]
+    (tmp_path / "quoted.csv").write_text("\n".join(['"origin","destination","trips"', *quoted]))
+    assert pr.read_od_csv(tmp_path / "quoted.csv", NETWORK) == expected
     square = [f"{o};" + ";".join(map(str, row)) for o, row in zip(LABELS, matrix, strict=True)]
     (tmp_path / "square.csv").write_text("\n".join(["zone;" + ";".join(LABELS), *square]))
     assert pr.read_od_csv(tmp_path / "square.csv", NETWORK) == expected
 
 
 CELLS = st.sampled_from(
-    ["1", "2", "24", "25", "x", "", " 3 ", "1.5", "nan", "-1", "1e3", "inf", '"4"', "07", "1.0", "0"]
+    ["1", "2", "24", "25", "x", "", " 3 ", "1.5", "nan", "-1", "1e3", "inf", "07", "1.0", "0"]
+    + ['"4"', '" 5 "', '""', '"1"2', '3"4"', '"5', '6"', '"7""8"', '"9,1"', '"3"\n"4"', '"']
 )
 
 
-@given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=6), st.sampled_from(",;\t"), st.sampled_from(["\n", "\r\n"]))
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+HEADERS = [
+    ("Origin", "destination", "trips"),
+    ('"origin"', '"destination"', '"trips"'),
+    ('"origin"', '" trips"', '"destination"'),
+]
+
+
+@given(
+    st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=6),
+    st.sampled_from(",;\t"),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(HEADERS),
+)
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_csv_tables_read_the_same_fast_and_carefully(
-    tmp_path: Path, rows: list[tuple[str, str, str]], delimiter: str, line: str
+    tmp_path: Path, rows: list[tuple[str, str, str]], delimiter: str, line: str, header: tuple[str, str, str]
 ) -> None:
     path = tmp_path / "trips.csv"
-    path.write_bytes(line.join(delimiter.join(row) for row in [("Origin", "destination", "trips"), *rows]).encode())
+    path.write_bytes(line.join(delimiter.join(row) for row in [header, *rows]).encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(od_columns, "_SMALLEST", 1)
         fast = outcome(pr.read_od_csv, path)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import stat
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -73,37 +74,98 @@ def test_no_private_key_is_in_a_release(signed: Path, key: Path) -> None:
     assert not any(secret.encode() in path.read_bytes() for path in signed.iterdir())
 
 
-def test_every_changed_byte_is_refused(copy: Path, public: Path) -> None:
-    """Bytes changed, removed, added and files emptied; a file whose change is undone is read again."""
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory, key: Path) -> list[Path]:
+    """Other releases of the same network by the same owner."""
+    places = [tmp_path_factory.mktemp("others") / str(seed) for seed in (2, 3, 4)]
+    for seed, place in enumerate(places, 2):
+        a_release(seed).save(place)
+        pr.sign_release(place, key)
+    return places
+
+
+def test_whatever_is_tampered_with_swapped_or_signed_by_another_key_is_refused(
+    copy: Path, public: Path, others: list[Path], tmp_path: Path
+) -> None:
+    """Half of the cases change bytes, a quarter swap certificates or files, a quarter are signed with another key."""
     chance = np.random.default_rng(5)
-    paths = sorted(copy.iterdir())
+    strangers = [tmp_path / f"stranger-{number}" for number in range(8)]
+    for stranger in strangers:
+        make_keys(stranger)
+    whole = {path.name: path.read_bytes() for path in copy.iterdir()}
+    refused, harmless = Counter[str](), 0
     for case in range(CASES):
-        path = paths[case % len(paths)]
-        whole = path.read_bytes()
-        data = bytearray(whole)
-        spot = int(chance.integers(len(data)))
-        kind = int(chance.integers(4))
-        if kind == 0:
-            data[spot] ^= 1 << int(chance.integers(8))
-        elif kind == 1:
-            del data[spot : spot + int(chance.integers(1, 40))]
-        elif kind == 2:
-            data[spot:spot] = chance.bytes(int(chance.integers(1, 40)))
+        if case % 4 < 2:
+            kind, names = "tampered", [change_bytes(copy, sorted(whole)[case // 2 % len(whole)], chance)]
+        elif case % 4 == 2:
+            kind, names = "swapped", swap(copy, others[int(chance.integers(len(others)))], chance)
         else:
-            data = bytearray(chance.bytes(len(data)))
-        path.write_bytes(data)
-        if path.name == "signature.json" and _means_the_same(bytes(data), whole):
+            kind, names = "other key", sign_otherwise(copy, strangers[int(chance.integers(len(strangers)))], chance)
+        if (
+            kind == "tampered"
+            and names == ["signature.json"]
+            and _means_the_same((copy / names[0]).read_bytes(), whole)
+        ):
             pr.load_release(copy, trusted=public)  # blanks between the entries, or bits of base64 that mean nothing
+            harmless += 1
         else:
             with pytest.raises(PrivrouteError):
                 pr.load_release(copy, trusted=public)
-        path.write_bytes(whole)
-    pr.load_release(copy, trusted=public)
+            refused[kind] += 1
+        for name in names:
+            (copy / name).write_bytes(whole[name])
+    assert refused["swapped"] == refused["other key"] == CASES // 4
+    assert refused["tampered"] == CASES // 2 - harmless
+    assert harmless < CASES / 50
+    pr.load_release(copy, trusted=public)  # every change was undone
 
 
-def _means_the_same(data: bytes, whole: bytes) -> bool:
+def change_bytes(folder: Path, name: str, chance: np.random.Generator) -> str:
+    """Change, remove or add bytes of a file, or replace them all."""
+    data = bytearray((folder / name).read_bytes())
+    spot = int(chance.integers(len(data)))
+    kind = int(chance.integers(4))
+    if kind == 0:
+        data[spot] ^= 1 << int(chance.integers(8))
+    elif kind == 1:
+        del data[spot : spot + int(chance.integers(1, 40))]
+    elif kind == 2:
+        data[spot:spot] = chance.bytes(int(chance.integers(1, 40)))
+    else:
+        data = bytearray(chance.bytes(len(data)))
+    (folder / name).write_bytes(data)
+    return name
+
+
+def swap(folder: Path, other: Path, chance: np.random.Generator) -> list[str]:
+    """Take the certificate of another release, alone, with its list of files, with its signature, or another file."""
+    kind = int(chance.integers(4))
+    if kind == 0:
+        mine, theirs = (json.loads((place / "release.json").read_text()) for place in (folder, other))
+        (folder / "release.json").write_text(json.dumps({**mine, "certificate": theirs["certificate"]}))
+        return ["release.json"]
+    different = [
+        path.name for path in sorted(other.iterdir()) if path.read_bytes() != (folder / path.name).read_bytes()
+    ]
+    names = [["release.json"], ["release.json", "signature.json"], [different[int(chance.integers(len(different)))]]]
+    for name in names[kind - 1]:
+        shutil.copy(other / name, folder)
+    return names[kind - 1]
+
+
+def sign_otherwise(folder: Path, stranger: Path, chance: np.random.Generator) -> list[str]:
+    """Sign with another key; half of the times the signature claims to be of the trusted one."""
+    claimed = json.loads((folder / "signature.json").read_text())["public_key"]
+    pr.sign_release(folder, stranger)
+    if chance.integers(2):
+        forged = json.loads((folder / "signature.json").read_text())
+        (folder / "signature.json").write_text(json.dumps({**forged, "public_key": claimed}))
+    return ["signature.json"]
+
+
+def _means_the_same(data: bytes, whole: dict[str, bytes]) -> bool:
     try:
-        found, before = json.loads(data), json.loads(whole)
+        found, before = json.loads(data), json.loads(whole["signature.json"])
         return bool(
             found.keys() == before.keys() and all(_meaning(found[name]) == _meaning(before[name]) for name in before)
         )

@@ -25,20 +25,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.network.demand import Demand
+    from privroute.network.display_units import Units
     from privroute.network.labels import Label
     from privroute.network.network import Network
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.progress import Progress
 
-__all__ = ["Against", "DistanceRow", "Losses", "WorstPair", "ZoneRow", "who_loses"]
+__all__ = ["LOSSES", "Against", "DistanceRow", "Losses", "WorstPair", "ZoneRow", "losses_in", "who_loses"]
 
 Against = Literal["fastest", "equilibrium"]
-LOSSES_MIN = (1.0, 5.0)
-"""Minutes that a trip may lose before it counts in a share."""
+LOSSES = (1.0, 5.0)
+"""Units of time (Units.time) that a trip may lose before it counts in a share."""
 
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _DISTANCE_BINS = 5
 _GAP = 1e-7
+
+
+def losses_in(units: Units) -> tuple[float, ...]:
+    """These losses in minutes."""
+    return tuple(limit / units.time_per_min for limit in LOSSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ class Losses:
         origin, rate = self.demand.pairs.origin, self.demand.rate_per_min
         total = np.bincount(origin, rate, self.network.nodes)
         summed = np.bincount(origin, rate * lost, self.network.nodes)
-        losing = [np.bincount(origin, rate * (lost > limit), self.network.nodes) for limit in LOSSES_MIN]
+        losing = [np.bincount(origin, rate * (lost > limit), self.network.nodes) for limit in self._limits]
         rows = [
             ZoneRow(
                 names[zone],
@@ -148,7 +154,7 @@ class Losses:
                     float(weight.sum()) * 60,
                     float(np.average(self.policy_min[members], weights=weight)),
                     float(np.average(lost[members], weights=weight)),
-                    tuple(float(np.average(lost[members] > limit, weights=weight)) for limit in LOSSES_MIN),
+                    tuple(float(np.average(lost[members] > limit, weights=weight)) for limit in self._limits),
                 )
             )
         return tuple(rows)
@@ -183,11 +189,18 @@ class Losses:
         return {
             against: {
                 "mean_loss_min": self.mean(against),
-                "share_losing": {f"{limit:g}": self.share_losing(limit, against) for limit in LOSSES_MIN},
+                "share_losing": {
+                    f"{shown:g}": self.share_losing(limit, against)
+                    for shown, limit in zip(LOSSES, self._limits, strict=True)
+                },
                 "quantiles_min": {f"{share:g}": value for share, value in self.quantiles(against).items()},
             }
             for against in ("fastest", "equilibrium")
         }
+
+    @property
+    def _limits(self) -> tuple[float, ...]:
+        return losses_in(self.network.units)
 
     @cached_property
     def _weight(self) -> NDArray[np.float64]:

@@ -98,16 +98,20 @@ def check_tolls(
 def write_tolls(
     network: Network, policy: RoutingPolicy, demand: Demand, path: str | os.PathLike[str], *, fairness: float = 0.0
 ) -> None:
-    """Write a CSV file with a row for each link: ends, flow per hour, minutes, and its toll in minutes."""
+    """Write a CSV file with a row for each link: ends, flow, time, and its toll as time, in the network's units."""
     tolls = marginal_tolls(network, policy, demand, fairness=fairness)
     flow = policy.link_flow(demand)
     minutes = network.latency.time(flow)
     labels = network.node_labels
     with write_whole(path) as stream:
         table = csv.writer(stream, lineterminator="\n")
-        table.writerow(["link_id", "from_node_id", "to_node_id", "flow_per_h", "minutes", "toll_min"])
+        (flow_name, per_h), (toll_name, per_min) = (network.units.column(name) for name in ("flow_per_h", "toll_min"))
+        table.writerow(["link_id", "from_node_id", "to_node_id", flow_name, network.units.times, toll_name])
         for link, name in enumerate(network.link_labels):
             table.writerow(
                 [name, labels[network.tail[link]], labels[network.head[link]]]
-                + [f"{value:.6g}" for value in (flow[link] * 60, minutes[link], tolls[link])]
+                + [
+                    f"{value:.6g}"
+                    for value in (flow[link] * 60 * per_h, minutes[link] * per_min, tolls[link] * per_min)
+                ]
             )

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 _TRIP_FILES = (".parquet", ".pq")
-_LONGEST_HEADER = 2**16
 _DAILY_COUNTS = (
     "daily counts, a CSV with the columns date, origin, destination, trips, one row for each day and pair, or files "
     "with one row per trip; name their columns in a study file with --study"
@@ -63,7 +62,7 @@ def evaluate(
     ] = None,
     tolls: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="CSV file to write: the marginal-cost toll of each link, minutes."),
+        typer.Option(metavar="PATH", help="CSV file to write: the marginal-cost toll of each link, as time."),
     ] = None,
     at: inputs.AtOption = None,
 ) -> None:
@@ -86,8 +85,9 @@ def evaluate(
     on_unreachable: Literal["drop", "error"] = "drop" if len(found.policy.pairs) < _zone_pairs(found) else "error"
     if private:
         mean = _private_mean(found, settings, private_counts, private_trips)
-        warn("PRIVATE: what follows is computed from trips without protection. Do not publish it.")
-        _show(found, mean, "PRIVATE, against the trips of these days", mark="PRIVATE ")
+        trips = found.network.units.requests
+        warn(f"PRIVATE: what follows is computed from {trips} without protection. Do not publish it.")
+        _show(found, mean, f"PRIVATE, against the {trips} of these days", mark="PRIVATE ")
         return
     if demand is not None:
         from privroute.study.source import read_public_demand  # noqa: PLC0415 - readers
@@ -134,12 +134,12 @@ def _show_own(found: pr.Release) -> None:
     """What was measured when the release was made, and its travel times at its own demand."""
     if found.demand is None and found.quality is None:
         raise InputError("the release contains no demand; pass a public one with --demand")
-    trips = "all" if found.quality is None else found.quality.trips
-    line(f"Measured on {MEASURED_ON[trips]}, with noise", style="bold")
+    trips, units = "all" if found.quality is None else found.quality.trips, found.network.units
+    line(units.said(f"Measured on {MEASURED_ON[trips]}, with noise"), style="bold")
     for sentence in useful_in_words(found):
         say(sentence, bullet=True)
     if found.demand is None:
-        say(f"The release contains no demand, so no travel times are modelled. {_OTHER_DEMANDS}")
+        say(f"The release contains no demand, so no {units.delay}s are modelled. {_OTHER_DEMANDS}")
         return
     _show(found, found.demand, "Modelled, against the released demand", modelled=True)
     say(
@@ -267,6 +267,13 @@ def _changed(calendar: "Calendar", settings: "Settings") -> "Calendar":
     return calendar
 
 
+def _measures(units: pr.Units) -> tuple[str, str]:
+    """Headings of total and mean time: by Little's law the total per time is what is under way."""
+    if units.on_roads:
+        return "vehicle-hours\nper hour", f"{units.times}\nper vehicle"
+    return f"{units.amount}\nunder way", f"mean\n{units.times}"
+
+
 def _is_pattern(path: Path) -> bool:
     return any(sign in str(path) for sign in "*?[") and not path.exists()
 
@@ -275,13 +282,18 @@ def _one_row_per_trip(path: Path) -> bool:
     """Whether a private file holds single trips: a folder, Parquet, or a CSV whose header has no number of trips."""
     if path.is_dir() or path.suffix.lower() in _TRIP_FILES:
         return True
+    return not _has_column(path, "trips") and _has_column(path, "departure")
+
+
+def _has_column(path: Path, name: str) -> bool:
+    """Whether the header of a CSV file, as its reader finds it, names a column; False where there is none."""
+    from privroute.history.trip_files import csv_file  # noqa: PLC0415 - the private side
+
     try:
-        with path.open("rb") as stream:
-            header = stream.readline(_LONGEST_HEADER).decode("utf-8-sig", "replace").lower()
-    except OSError:
-        return False  # said by the reader
-    names = {name.strip().strip('"') for name in header.replace(";", ",").split(",")}
-    return "trips" not in names and "departure" in names
+        csv_file(path, {name: name})
+    except FormatError:
+        return False
+    return True
 
 
 def _quiet(_rows: object) -> None:
@@ -302,7 +314,7 @@ def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "", m
 
     from privroute.evaluate.suboptimality import Baseline, policies_to_beat  # noqa: PLC0415 - the private side
 
-    network, policy = found.network, found.policy
+    network, policy, units = found.network, found.policy, found.network.units
     traffic = demand.on(policy.pairs)
     if not traffic.total_per_min > 0:
         raise InputError("the demand is zero for all pairs, so there is nothing to compare")
@@ -312,15 +324,17 @@ def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "", m
     rows = {name: policy, **policies_to_beat(network, traffic)}
 
     def cells(label: str, total: float, above: float) -> list[str]:
-        return [f"{mark}{label}", f"{total:,.1f}", f"{total / traffic.total_per_min:.2f}", percent(above)]
+        mean = units.time_of(total / traffic.total_per_min)
+        shown = f"{total:,.1f}" if units.on_roads else f"{total:,.4g}"
+        return [f"{mark}{label}", shown, f"{mean:.2f}", percent(above)]
 
     table(
         title,
-        ["policy", "vehicle-hours\nper hour", "minutes\nper vehicle", "above\noptimum"],
+        ["policy", *_measures(units), "above\noptimum"],
         [
             cells("optimum of this demand", baseline.minutes, 0.0),
             *(
-                cells(label, pr.total_travel_time(network, each, traffic), baseline.percent(each))
+                cells(units.said(label), pr.total_travel_time(network, each, traffic), baseline.percent(each))
                 for label, each in rows.items()
             ),
         ],

@@ -21,7 +21,10 @@ __all__ = [
     "read_zone_sizes",
 ]
 
-PUBLIC_DEMAND = "Public demand: TNTP trips (.tntp), CSV (.csv), Open Matrix (.omx), or sioux-falls (built in)."
+PUBLIC_DEMAND = (
+    "Public demand: TNTP trips (.tntp), CSV (.csv), Open Matrix (.omx), SNDlib (native, .xml), or sioux-falls (built "
+    "in)."
+)
 ExportName = Literal["geojson", "gpkg", "csv", "gmns", "routes", "sumo", "matsim", "omx", "splits"]
 
 MatrixOption = Annotated[
@@ -43,7 +46,7 @@ TrustedOption = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="Public key (.pub) of whoever signs releases; what they did not sign is refused. Default: not checked.",
+        help="Public key (.pub) of the signer; releases that it did not sign are refused. Default: not checked.",
         show_default=False,
     ),
 ]

@@ -11,7 +11,7 @@ from privroute.policy.routes import count_text
 from privroute.release.explanation import budget_in_words, explain, odds_factor, periods_in_words
 from privroute.release.signal import Signal
 from privroute.release.signing import signed_by
-from privroute.release.usefulness import is_thin, period_values, useful_in_words
+from privroute.release.usefulness import is_thin, period_values, quality_values, useful_in_words
 
 __all__ = ["inspect", "routes_in_words", "show_periods"]
 
@@ -37,13 +37,14 @@ def inspect(
                 "signature_checked": trusted is not None,
                 "odds_factor": odds_factor(certificate.rho or 0.0, certificate.delta or 0.0) if known else None,
                 "certificate": certificate.as_dict(),
-                "quality": None if found.quality is None else found.quality.as_dict(),
+                "quality": quality_values(found),
                 **({"periods": [period_values(each) for each in found.each()]} if found.parts else {}),
                 "signal": None if signal is None else signal.as_dict(),
                 "words": words.as_dict(),
                 "network": {"nodes": network.nodes, "links": network.links, "zones": int(network.zones.size)},
                 "policy": {"pairs": size.pairs, "paths": size.paths, "most_paths": size.most_paths},
                 "demand_released": found.demand is not None,
+                "units": network.units.as_dict(),
             }
         )
         return
@@ -71,7 +72,7 @@ def inspect(
                 say(sentence, bullet=True)
     heading("Contents")
     say(f"{network.nodes:,} nodes, {network.links:,} links, {network.zones.size:,} zones.", bullet=True)
-    say(f"Travel times: {network.latency.words}.", bullet=True)
+    say(network.units.said(f"Travel times: {network.latency.words}."), bullet=True)
     say(f"Routes: {routes_in_words(found.policy)}.", bullet=True)
     say(_demand(found), bullet=True)
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions.items())
@@ -91,18 +92,18 @@ def _signed(signer: str | None, *, checked: bool) -> str:
 
 def show_periods(found: pr.Release) -> None:
     """One line for each period: its traffic, what was measured, and whether it is too thin to be used."""
-    rows = []
+    rows, units = [], found.network.units
     for each in found.each():
         values = period_values(each)
         rows.append(
             (
                 str(each.slot),
-                "-" if values["vehicles_per_hour"] is None else f"{values['vehicles_per_hour']:,.0f}",
+                "-" if each.demand is None else units.flow_text(each.demand.total_per_min),
                 "not measured" if each.quality is None else f"{each.quality.above_optimum}",
                 values["verdict"],
             )
         )
-    columns = ["period", "vehicles\nper hour", "above optimum", "verdict"]
+    columns = ["period", units.flow.replace(" ", "\n", 1), "above optimum", "verdict"]
     table("Policies by period", columns, rows, left=(0, 3))
     thin = [str(each.slot) for each in found.each() if is_thin(each)]
     if len(thin) == len(found.slots):
@@ -115,7 +116,8 @@ def _demand(found: pr.Release) -> str:
     if found.demand is None:
         return "Demand: none; only the routes were released."
     kind = "with noise, released with the routes" if found.certificate.private else "NOT PRIVATE"
-    return f"Demand: {found.demand.total_per_min * 60:,.0f} vehicles per hour in total ({kind})."
+    units = found.network.units
+    return f"Demand: {units.flow_text(found.demand.total_per_min)} {units.flow} in total ({kind})."
 
 
 def routes_in_words(policy: pr.RoutingPolicy) -> str:

@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from privroute.history.trip_rows import TripRows
     from privroute.mechanism.learn import Announcement
     from privroute.progress import Progress
-    from privroute.study.calendar import Calendar
     from privroute.study.settings import Settings
 
 __all__ = ["learn"]
 
 _USUAL_DELTA = 1e-4
-_UNITS = {"request": "trip", "user": "user's trips together", "user-day": "user's trips of one day together"}
+_PROTECTED = {"request": "{}", "user": "user's {}s together", "user-day": "user's {}s of one day together"}
 _FILES = "Private files"
 _MOST_NAMED = 6
 _MORE = "use more days, larger zones, longer periods or a larger epsilon"
@@ -136,7 +135,7 @@ def learn(
             if trips
             else pr.read_daily_od(history or "", chosen, report=reports.append)
         )
-    _say_counted(data, reports[-1], chosen.calendar)
+    _say_counted(data, reports[-1], chosen)
     if announced is not None:
         _say_signal(data, announced)
     if dry_run or out is None:
@@ -223,9 +222,10 @@ def _add_days(data: "pr.DemandHistory", noisy_days: "pr.Stream", progress: "Prog
     return release
 
 
-def _say_counted(data: "pr.DemandHistory | PeriodHistories", rows: "TripRows", calendar: "Calendar") -> None:
+def _say_counted(data: "pr.DemandHistory | PeriodHistories", rows: "TripRows", study: "pr.Study") -> None:
     """How much was counted, on the curator's terminal."""
-    line(f"{rows}", style="yellow")
+    units = study.network.units
+    line(units.said(f"{rows}"), style="yellow")
     if isinstance(data, pr.DemandHistory):
         counted, empty = int(data.counts.sum()), int((data.counts.sum(axis=1) == 0).sum())
         days = number_of(data.days, "day")
@@ -234,16 +234,23 @@ def _say_counted(data: "pr.DemandHistory | PeriodHistories", rows: "TripRows", c
         counted, empty = data.total, sum(int((each == 0).sum()) for each in parts)
         days = f"{number_of(sum(each.size for each in parts), 'day')} of {len(parts):,} periods"
     line(
-        f"PRIVATE, do not publish: {number_of(counted, 'trip')} counted, {empty:,} of {days} without any",
+        f"PRIVATE, do not publish: {counted:,} {_counted(study, counted)} counted, {empty:,} of {days} without any",
         style="yellow",
     )
     if not counted:
         cause = (
-            f"no departure time is within {calendar}: check the year, the hours and the time zone"
+            f"no departure time is within {study.calendar}: check the year, the hours and the time zone"
             if rows.outside
             else "check the columns, the time format and the labels of the zones"
         )
-        line(f"PRIVATE, do not publish: no trip was counted; {cause}", style="yellow")
+        line(f"PRIVATE, do not publish: no {units.request} was counted; {cause}", style="yellow")
+
+
+def _counted(study: "pr.Study", count: int = 2) -> str:
+    """What counts are numbers of: requests, or units of their weight."""
+    kept = study.frame.contribution
+    one, rest = (study.network.units.request, "") if kept is None or kept.max_weight is None else ("unit", " of weight")
+    return f"{one}{'' if count == 1 else 's'}{rest}"
 
 
 def _say_signal(data: "pr.DemandHistory | PeriodHistories", announced: "Announcement") -> None:
@@ -274,14 +281,15 @@ def _sizes(data: "pr.DemandHistory", study: "pr.Study", scale: float) -> tuple[s
     """PRIVATE. Sizes of counts beside their noise in words, and whether the noise is the larger one."""
     sums = data.counts.sum(axis=0).astype(float)
     typical = float((sums * sums).mean() ** 0.5) if sums.size else 0.0
-    pair = f"a typical pair (root mean square) has {figure(typical)} trips"
+    pair = f"a typical pair (root mean square) has {figure(typical)} {_counted(study)}"
     mechanism = study.mechanism
     if isinstance(mechanism, pr.Layered):
         kept = data.contribution
         bounds = (None, None) if kept is None else (kept.max_requests, kept.max_per_pair)
         noise = LayerNoise.of(public_options(mechanism), scale, *bounds)
         zone = float(sums.sum()) / max(study.network.zones.size, 1)
-        return f"{pair}, a zone sends {figure(zone)} on average. Noise: {noise.words}", zone < noise.zone
+        said = study.network.units.said(noise.words)
+        return f"{pair}, a zone sends {figure(zone)} on average. Noise: {said}", zone < noise.zone
     scale *= data.days**0.5 if mechanism.name == "daily" else 1.0
     return f"{pair}, where the noise is {figure(scale)}", typical < scale
 
@@ -298,16 +306,17 @@ def _tell(release: "pr.Release", guarantee: "pr.Guarantee | None", out: Path) ->
     from privroute.release.usefulness import useful_in_words  # noqa: PLC0415
 
     line(f"Released: {out}", style="bold")
-    why = release.certificate.why_not_private
+    why, units = release.certificate.why_not_private, release.network.units
     if guarantee is None or why is not None:
-        warn(f"NOT PRIVATE: {why}. This release is for comparison only; do not publish it.")
+        warn(f"NOT PRIVATE: {units.said(why or '')}. This release is for comparison only; do not publish it.")
         if not isinstance(release.certificate.budget, str):
             say(f"It was still charged: {budget_in_words(release.certificate)}.")
         return
+    protected = _PROTECTED[guarantee.unit].format(units.request)
     say(
-        f"Epsilon {guarantee.epsilon:g}, delta {short(guarantee.delta)} for one {_UNITS[guarantee.unit]}; "
+        f"Epsilon {guarantee.epsilon:g}, delta {short(guarantee.delta)} for one {protected}; "
         f"{routes_in_words(release.policy)}. "
-        f"The costs of releases from the same trips add up: {budget_in_words(release.certificate)}."
+        f"The costs of releases from the same {units.requests} add up: {budget_in_words(release.certificate)}."
     )
     if release.parts:
         say(periods_in_words(release.certificate))

@@ -1,6 +1,6 @@
 """`privroute link`: show which pairs use a link."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +25,9 @@ def link(
     found = load(release)
     used = pr.select_link(found.policy, label, found.demand)
     pairs, names = found.policy.pairs, found.network.end_labels
-    rows = [
+    units = found.network.units
+    flow = units.flow.replace(" per hour", " / h")
+    rows: list[dict[str, Any]] = [
         {
             "origin": names[pairs.origin[pair]],
             "destination": names[pairs.destination[pair]],
@@ -38,17 +40,17 @@ def link(
     total = None if used.rate_per_min is None else float(used.rate_per_min.sum()) * 60
     if as_json:
         about = {"link": found.network.link_labels[used.link], "from_node": labels[ends[0]], "to_node": labels[ends[1]]}
-        say_json({**about, "pairs_using": len(used), "vehicles_per_h": total, "pairs": rows})
+        say_json({**about, "pairs_using": len(used), "vehicles_per_h": total, "pairs": rows, "units": units.as_dict()})
         return
     table(
         f"Link {label}, from {labels[ends[0]]} to {labels[ends[1]]}",
-        ["pair", "share of its trips", *([] if total is None else ["vehicles / h"])],
+        ["pair", f"share of its {units.requests}", *([] if total is None else [flow])],
         [
             [f"{row['origin']} → {row['destination']}", chance(row["probability"])]
-            + ([] if total is None else [f"{row['vehicles_per_h']:,.1f}"])
+            + ([] if total is None else [units.flow_text(row["vehicles_per_h"] / 60, 1)])
             for row in rows
         ],
     )
     shown = "" if len(used) <= limit else f"; --limit shows more than {limit}"
-    traffic = "" if total is None else f", {total:,.0f} vehicles per hour"
+    traffic = "" if total is None else f", {units.flow_text(total / 60)} {units.flow}"
     line(f"Used by {len(used):,} pairs{traffic}{shown}.")

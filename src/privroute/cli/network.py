@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["network"]
 
 network = typer.Typer(
-    help="Import, check and draw road networks: OpenStreetMap, OSMnx, GMNS, TNTP.",
+    help="Import, check and draw networks: OpenStreetMap, OSMnx, GMNS, TNTP, SNDlib, Topology Zoo.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -24,12 +24,14 @@ network = typer.Typer(
 _KEYS = (
     *("network.nodes", "network.latency", "network.factor", "network.time_unit", "network.length_unit"),
     *("network.speed_unit", "zones.source", "zones.id", "zones.grid_km", "zones.connectors"),
+    *("network.capacity_mbps", "network.packet_bytes", "network.queue_limit", "network.km_per_ms", "network.least_ms"),
 )
 _Source = Annotated[
     str,
     typer.Argument(
         metavar="NETWORK",
-        help="OpenStreetMap extract (.osm, .osm.pbf), OSMnx graph (.graphml, .gpkg), GMNS folder, or TNTP net file.",
+        help="OpenStreetMap extract (.osm, .osm.pbf), OSMnx graph (.graphml, .gpkg), GMNS folder, TNTP net file, "
+        "SNDlib (native, .xml), or Topology Zoo (.graphml).",
         show_default=False,
     ),
 ]
@@ -84,7 +86,14 @@ def check(
     findings = inspect_network(found)
     if as_json:
         sizes = {"nodes": found.nodes, "links": found.links, "zones": int(found.zones.size)}
-        say_json({**sizes, "left_out": notes.counts, "findings": [asdict(each) for each in findings]})
+        say_json(
+            {
+                **sizes,
+                "units": found.units.as_dict(),
+                "left_out": notes.counts,
+                "findings": [asdict(each) for each in findings],
+            }
+        )
         return
     _tell(found, notes)
     for each in findings:
@@ -125,7 +134,8 @@ def _read(
 
     notes = ReadNotes()
     settings = settings_of(None, {**given, "network.source": source}, assigned)
-    return settings.source().read(notes, keep_islands=keep_islands, service=service)[0], notes
+    found, _ = settings.source().read(notes, keep_islands=keep_islands, service=service)
+    return settings.with_units(found), notes
 
 
 _ONE = {"are dead ends": "is a dead end", "are on islands": "is on an island", " are ": " is ", " have ": " has "}

@@ -46,7 +46,7 @@ def plan(
         ),
     ] = None,
     trips_per_hour: Annotated[
-        float | None, typer.Option(help="With --zone-sizes: vehicles on the road per hour.")
+        float | None, typer.Option(help="With --zone-sizes: vehicles on the road per hour, or what else flows.")
     ] = None,
     epsilons: Annotated[
         str | None, typer.Option(metavar="LIST", help="Epsilons to try, like 0.01,0.1,1. Default: from 0.001 to 10.")
@@ -100,6 +100,7 @@ def plan(
     calendar, source, kept = settings.calendar(), settings.source(), settings.contribution()
     _check_mechanism(settings, tune_for)
     roads, usual = source.read()
+    roads = settings.with_units(roads)
     if prior is not None:
         usual = read_public_demand(
             prior, roads, period_min=prior_period_min, on_unreachable=source.on_unreachable, matrix=matrix
@@ -137,7 +138,7 @@ def plan(
             progress=progress,
         )
     _show(found, roads, kept, own)
-    written = [] if out is None else write_plan(found, out)
+    written = [] if out is None else write_plan(found, out, roads.units)
     if fairness_curve:
         written += _fairness(roads, usual, out)
     for path in written:
@@ -152,14 +153,19 @@ def _fairness(roads: pr.Network, prior: pr.Demand, out: Path | None) -> list[Pat
         rows = pr.fairness_curve(roads, prior, progress=progress)
     table(
         "Fairness of the prior's optimum",
-        ["fairness", "total time\nabove optimum", "longest over shortest\nroute, worst pair", "mean trip"],
+        [
+            "fairness",
+            "total time\nabove optimum",
+            "longest over shortest\nroute, worst pair",
+            f"mean {roads.units.request}",
+        ],
         [(f"{row.fairness:g}", percent(row.above_optimum), f"{row.worst:.3f}", f"{row.mean:.4f}") for row in rows],
     )
     say(
         "Fairness 0 minimizes total time; 1 is the equilibrium, where all routes of a pair take equally long. Choose "
         "it with --fairness (mechanisms counts, daily, layered)."
     )
-    return [] if out is None else write_fairness(rows, out)
+    return [] if out is None else write_fairness(rows, out, roads.units)
 
 
 def _check_days(settings: "Settings") -> None:
@@ -248,28 +254,29 @@ def _gravity(roads: pr.Network, zone_sizes: Path, trips_per_hour: float, on_unre
 
 def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own: float | None) -> None:
     line(f"{roads}")
+    trips = roads.units.requests
     if kept is not None and not kept.of_users:
         say(
-            f"Noise for trips that count as at most {kept.max_requests:,} each. Simulated trips count as one each: "
+            f"Noise for {trips} that count as at most {kept.max_requests:,} each. Simulated {trips} count as one each: "
             "days with heavy ones differ more than the table says."
         )
     elif kept is not None:
         say(
-            f"Noise for each {kept.unit} with at most {kept.max_requests:,} trips, {kept.max_per_pair:,} of them for "
-            "one pair. Trips that these bounds leave out are not simulated: expect more than the table says."
+            f"Noise for each {kept.unit} with at most {kept.max_requests:,} {trips}, {kept.max_per_pair:,} of them for "
+            f"one pair. {_begin(trips)} that these bounds leave out are not simulated: expect more than the table says."
         )
     say(
-        f"{found.days:,} days of {found.period_min:g} minutes, about {found.expected_trips:,.0f} trips in the data "
-        "according to the public prior. All data are simulated from the prior; no trip was read."
+        f"{found.days:,} days of {found.period_min:g} minutes, about {found.expected_trips:,.0f} {trips} in the data "
+        f"according to the public prior. All data are simulated from the prior; no {roads.units.request} was read."
     )
     if not noise_is_on_flows(found.mechanism):
         say(
             f"A typical pair (root mean square over all pairs) has about {figure(found.trips_per_pair)} of these "
-            "trips, beside the noise on its count."
+            f"{trips}, beside the noise on its count."
         )
     blank = () if found.other_mechanism is None else ("",)
     table(
-        f"Expected travel time above the optimum: {found.mechanism}, delta {short(found.delta)}",
+        f"Expected {roads.units.delay} above the optimum: {found.mechanism}, delta {short(found.delta)}",
         [
             "epsilon",
             f"noise on\n{'a share' if noise_is_on_flows(found.mechanism) else 'a pair'}",
@@ -299,16 +306,20 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
                 *blank,
             ),
             *(
-                (f"no data: {_without_data(row.name)}", "-", percent(row.percent), "", "", *blank)
+                (f"no data: {roads.units.said(_without_data(row.name))}", "-", percent(row.percent), "", "", *blank)
                 for row in found.without_data
             ),
         ],
     )
     if found.caveat is not None:
-        warn(f"NOT PRIVATE at any of these epsilons: {found.caveat}.")
+        warn(roads.units.said(f"NOT PRIVATE at any of these epsilons: {found.caveat}."))
     heading("Which epsilon?")
     for sentence in _advice(found):
-        say(sentence)
+        say(roads.units.said(sentence))
+
+
+def _begin(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _without_data(name: str) -> str:

@@ -53,8 +53,8 @@ def plan_by_period(
         )
     line(f"{roads}: {calendar}")
     table(
-        f"Expected travel time above the optimum by period: {found[0].plan.mechanism}, epsilon {epsilon:g}",
-        ["period", "trips", "noise on\na count", "median", "no data", "verdict"],
+        f"Expected {roads.units.delay} above the optimum by period: {found[0].plan.mechanism}, epsilon {epsilon:g}",
+        ["period", roads.units.requests, "noise on\na count", "median", "no data", "verdict"],
         [
             (
                 str(each.slot),
@@ -69,7 +69,7 @@ def plan_by_period(
         left=(0, 5),
     )
     thin = [str(each.slot) for each in found if each.verdict == "too thin"]
-    say("All data are simulated from the public prior; no trip was read.")
+    say(f"All data are simulated from the public prior; no {roads.units.request} was read.")
     if thin:
         say(
             f"Too thin at this epsilon, expected to be no better than a policy without data: {', '.join(thin)}. Use "

@@ -28,6 +28,7 @@ def say_profile(
     from privroute.history.trip_profile import profile_trips  # noqa: PLC0415 - the private side
     from privroute.study.weekdays import NAMES  # noqa: PLC0415
 
+    units = study.network.units
     found = profile_trips(trips, study, history, memory_mb=memory_mb, temp_folder=temp_folder)
     for title, names, counts in (
         ("hour of the clock", [f"{hour:02d}:00" for hour in range(24)], found.hours),
@@ -55,10 +56,10 @@ def say_profile(
         ],
     )
     if found.minutes is not None:
-        spans = [f"free-flow minutes {_three(found.minutes)}"]
+        spans = [f"free-flow {units.times} {_three(tuple(map(units.time_of, found.minutes)))}"]
         if found.kilometres is not None:
             spans.append(f"straight kilometres {_three(found.kilometres)}")
-        line(f"{_PRIVATE}: counted trips (10, 50, 90 %): {'; '.join(spans)}", style="yellow")
+        line(f"{_PRIVATE}: counted {units.requests} (10, 50, 90 %): {'; '.join(spans)}", style="yellow")
     for doubt in found.doubts(study, rows):
         line(f"{_PRIVATE}: CHECK: {doubt}", style="bold yellow")
 

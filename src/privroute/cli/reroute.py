@@ -28,7 +28,10 @@ def reroute(
     ] = None,
     capacity: Annotated[
         list[str] | None,
-        typer.Option(metavar="LINK=NUMBER", help="Set a capacity, vehicles per hour; may be repeated."),
+        typer.Option(
+            metavar="LINK=NUMBER",
+            help="Set a capacity, in the unit of the network's flow (vehicles per hour); may be repeated.",
+        ),
     ] = None,
     on_unreachable: Annotated[
         OnUnreachable, typer.Option(help="Raise an error for pairs that no path joins any more, or drop them.")
@@ -52,16 +55,19 @@ def reroute(
             found,
             roads,
             close=close or (),
-            capacity=_capacities(capacity or []),
+            capacity={
+                label: value / found.network.units.flow_per_h for label, value in _capacities(capacity or []).items()
+            },
             on_unreachable=on_unreachable,
             progress=progress,
         )
     new.save(out, overwrite=overwrite, allow_not_private=not found.certificate.private)
     line(f"Written: {out}", style="bold")
+    units = new.network.units
     dropped = len(found.policy.pairs) - len(new.policy.pairs)
     say(
-        f"{new.network}: routes of {number_of(len(new.slots), 'period')} from the released demand. No trip was read "
-        "and no budget was spent. How useful they are on the true trips was not measured."
+        f"{new.network}: routes of {number_of(len(new.slots), 'period')} from the released demand. No {units.request} "
+        f"was read and no budget was spent. How useful they are on the true {units.requests} was not measured."
         + (f" {number_of(dropped, 'pair')} that no path joins any more were dropped." if dropped else "")
     )
 

@@ -22,7 +22,7 @@ _NEGLIGIBLE = 1e-12  # below this it is rounding
 def route(
     release: inputs.ReleaseArgument,
     origin: Annotated[
-        str, typer.Argument(metavar="ORIGIN", help="Label of the zone where the trip starts.", show_default=False)
+        str, typer.Argument(metavar="ORIGIN", help="Label of the zone where the route starts.", show_default=False)
     ],
     destination: Annotated[
         str, typer.Argument(metavar="DESTINATION", help="Label of the zone where it ends.", show_default=False)
@@ -40,7 +40,7 @@ def route(
     if seed is not None and sample is None:
         raise InputError("--seed is only valid with --sample; pass the number of routes to sample")
     found = load(release, trusted, at)
-    network = found.network
+    network, units = found.network, found.network.units
     routes = _routes(found, origin, destination, limit)
     busy = None if found.demand is None else network.latency.time(found.policy.link_flow(found.demand))
     rows: list[dict[str, Any]] = [
@@ -64,15 +64,16 @@ def route(
             "private": found.certificate.private,
             **({"at": found.slot.as_dict} if found.parts else {}),
             "remaining_probability": routes.remaining,
+            "units": units.as_dict(),
         }
         say_json({**result, "routes": rows, **({} if drawn is None else {"sample": drawn.tolist()})})
         return
-    columns = ["route", "probability", *([] if drawn is None else ["drawn"]), "min, empty roads"]
-    columns += [] if busy is None else ["min, released demand"]
+    columns = ["route", "probability", *([] if drawn is None else ["drawn"]), f"{units.time}, {units.empty}"]
+    columns += [] if busy is None else [f"{units.time}, released demand"]
     table(
         f"From {origin} to {destination}" + (f", {found.slot}" if found.parts else ""),
         [*columns, "nodes"],
-        [_cells(position, row) for position, row in enumerate(rows, start=1)],
+        [_cells(position, row, units) for position, row in enumerate(rows, start=1)],
         left=(len(columns),),
     )
     if routes.remaining > _NEGLIGIBLE:
@@ -99,9 +100,8 @@ def _routes(found: pr.Release, origin: str, destination: str, limit: int) -> "Ro
         raise InputError(f"{problem}{between}") from None
 
 
-def _cells(position: int, row: dict[str, Any]) -> list[str]:
+def _cells(position: int, row: dict[str, Any], units: pr.Units) -> list[str]:
     cells = [str(position), chance(row["probability"])]
     cells += [f"{row['drawn']:,}"] if "drawn" in row else []
-    cells += [f"{row['free_flow_min']:.2f}"]
-    cells += [] if row["expected_min"] is None else [f"{row['expected_min']:.2f}"]
+    cells += [f"{units.time_of(row[name]):.2f}" for name in ("free_flow_min", "expected_min") if row[name] is not None]
     return [*cells, " → ".join(str(node) for node in row["nodes"])]

@@ -21,7 +21,7 @@ def keys(
     """Make a pair of keys: one that signs releases and one by which readers check them."""
     public = make_keys(private)
     line(f"Written: {private} (private: keep it secret, only its owner can read it)")
-    line(f"Written: {public} (public: give it to whoever reads your releases)")
+    line(f"Written: {public} (public: give it to the readers of your releases)")
 
 
 def sign(

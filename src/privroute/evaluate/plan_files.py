@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import InputError, MissingExtraError
+from privroute.network.display_units import Units
 from privroute.network.text_files import write_whole
 from privroute.study.guarantee import short
 
@@ -24,8 +25,8 @@ _OTHER_COLOUR = "#cc79a7"
 _LINES = (("#56b4e9", (0, (5, 1))), ("#d55e00", "--"), ("#009e73", "-."), ("black", ":"))
 
 
-def write_plan(plan: Plan, folder: str | os.PathLike[str]) -> list[Path]:
-    """Write plan.csv, plan.json and plan.png into a folder; returns their paths."""
+def write_plan(plan: Plan, folder: str | os.PathLike[str], units: Units | None = None) -> list[Path]:
+    """Write plan.csv, plan.json and plan.png into a folder; returns their paths. units : words of the picture."""
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -46,17 +47,18 @@ def write_plan(plan: Plan, folder: str | os.PathLike[str]) -> list[Path]:
     with write_whole(place / "plan.json") as stream:
         json.dump(plan.as_dict(), stream, indent=2, allow_nan=False)
         stream.write("\n")
-    draw_plan(plan, place / "plan.png")
+    draw_plan(plan, place / "plan.png", units)
     return [place / name for name in ("plan.csv", "plan.json", "plan.png")]
 
 
-def draw_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
+def draw_plan(plan: Plan, path: str | os.PathLike[str], units: Units | None = None) -> None:
     """Draw median and range over epsilon, both axes logarithmic, with what needs no data as horizontal lines."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - an optional package
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing a plan") from None
+    said = (units or Units()).said
     figure = Figure(figsize=(8, 5.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes: Any = figure.add_subplot()
@@ -95,14 +97,15 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
         label="same days, no noise (not private)",
     )
     for other, (colour, style) in zip(plan.without_data, _LINES, strict=False):
-        axes.axhline(_drawn(other.percent), color=colour, linestyle=style, label=f"without data: {other.name}")
+        axes.axhline(_drawn(other.percent), color=colour, linestyle=style, label=said(f"without data: {other.name}"))
     axes.set_xscale("log")
     axes.set_yscale("log")
     delta = f"delta {short(plan.delta)}" + ("" if plan.caveat is None else ", too large to be called private")
-    axes.set_xlabel(f"epsilon for one trip ({delta}); smaller is more private")
-    axes.set_ylabel("travel time above the optimum (%)")
+    axes.set_xlabel(said(f"epsilon for one trip ({delta}); smaller is more private"))
+    axes.set_ylabel(said("travel time above the optimum (%)"))
     axes.set_title(
-        f"What privacy is expected to cost: {plan.days:,} days, {plan.expected_trips:,.0f} trips expected (simulated)",
+        "What privacy is expected to cost: "
+        + said(f"{plan.days:,} days, {plan.expected_trips:,.0f} trips expected (simulated)"),
         fontsize=11,
     )
     axes.grid(visible=True, which="major", alpha=0.3)

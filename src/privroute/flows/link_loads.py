@@ -8,7 +8,6 @@ p_l over its links; for one path the best p_l are proportional to √κ_l.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from scipy import sparse
 
 from privroute.flows.optimum import solve_optimum
 from privroute.policy.main_paths import main_paths
-from privroute.threads import available_threads
+from privroute.threads import available_threads, shared_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,8 +78,9 @@ def _counted(
         kept = _heaviest(pair, start, weight[links], most)
         return np.bincount(pair[kept], minlength=start.size - 1), links[kept]
 
-    with ThreadPoolExecutor(available_threads()) as crew:
-        blocks = list(crew.map(of, range(0, len(policy.pairs), _PAIRS_AT_ONCE)))
+    starts = range(0, len(policy.pairs), _PAIRS_AT_ONCE)
+    with shared_by(min(available_threads(), len(starts))) as each:
+        blocks = list(each(of, starts))
     if not blocks:
         return np.zeros(0, np.int64), np.zeros(0, np.int32)
     return np.concatenate([number for number, _ in blocks]), np.concatenate([links for _, links in blocks])

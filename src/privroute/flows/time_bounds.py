@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BoundedTime", "LeastTime"]
 
 _HALVINGS = 50
+_NARROW = 1e-6  # of a flow: where its marginal cost reaches a ceiling need not be known better
 _SMALLEST = 1e-300
 
 
@@ -57,7 +58,9 @@ class BoundedTime:
         below, above = low.copy(), np.maximum(high_flow, low)
         fits = latency.marginal_cost(above) <= ceiling_min
         below[fits] = above[fits]
-        for _ in range(0 if fits.all() else _HALVINGS):
+        for _ in range(_HALVINGS):
+            if (above - below <= _NARROW * above).all():
+                break
             middle = (below + above) / 2
             fits = latency.marginal_cost(middle) <= ceiling_min
             below, above = np.where(fits, middle, below), np.where(fits, above, middle)

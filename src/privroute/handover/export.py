@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from privroute.errors import InputError
 from privroute.handover import matsim, omx, split_ratios, sumo
+from privroute.handover.physical import check_roads
 from privroute.network.text_files import as_path
 from privroute.serve.export import FILES as TABLE_FILES
 from privroute.serve.export import export_release
@@ -65,6 +66,8 @@ def hand_over(
             progress=progress,
             one_period=one_period,
         )
+    if kind in ("sumo", "matsim"):
+        check_roads(release.network)
     place = as_path(folder)
     if release.parts and not one_period:
         return [

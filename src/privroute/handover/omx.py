@@ -4,6 +4,8 @@ demand_per_h : released vehicles per hour
 policy_min : expected minutes on the policy's routes, at the times that the demand causes
 free_flow_min : minutes of the fastest path on empty roads
 
+Where the network has other units, names and numbers are in them: demand_Mbit_per_s, policy_ms.
+
 The lookup `zone` has the zones' labels: whole numbers where all are, texts otherwise. Pairs that no path joins have no
 minutes (NaN) and no demand.
 """
@@ -54,11 +56,15 @@ def write_omx(
     if (row < 0).any() or (column < 0).any():
         raise InputError("the release has pairs whose ends are not zones of its network, so it has no matrix")
     minutes = network.latency.time(policy.link_flow(traffic))
-    matrices = {
+    in_minutes = {
         "demand_per_h": (traffic.rate_per_min * 60.0, 0.0),
         "policy_min": (policy.expected(minutes), np.nan),
         "free_flow_min": (free_flow_minutes(network, pairs), np.nan),
     }
+    matrices = {}
+    for name, (values, empty) in in_minutes.items():
+        shown, factor = network.units.column(name)
+        matrices[shown] = (values * factor, empty)
     order = np.argsort(row, kind="stable")
     zones = network.zones.size
     starts = np.searchsorted(row[order], np.arange(0, zones + _ROWS_AT_ONCE, _ROWS_AT_ONCE))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.errors import InputError
 from privroute.serve.layout import spread_by_hops
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from privroute.network.network import Network
 
-__all__ = ["PhysicalLinks", "places_m"]
+__all__ = ["PhysicalLinks", "check_roads", "places_m"]
 
 _USUAL_M_PER_S = 50 / 3.6
 _SHORTEST_M = 1.0
@@ -46,6 +47,7 @@ class PhysicalLinks:
     @classmethod
     def of(cls, network: Network) -> PhysicalLinks:
         """Take what the network knows, and choose the rest."""
+        check_roads(network)
         seconds = np.maximum(network.free_flow_min * 60.0, _SHORTEST_S)
         if network.length_km is None:
             length = seconds * _USUAL_M_PER_S
@@ -59,6 +61,15 @@ class PhysicalLinks:
         if network.streets is not None:
             lanes = np.where(network.streets.lanes >= 1, np.rint(network.streets.lanes), lanes)
         return cls(np.maximum(speed * seconds, _SHORTEST_S), speed, lanes.astype(np.int64), capacity)
+
+
+def check_roads(network: Network) -> None:
+    """Refuse a network on which no vehicles drive."""
+    if not network.units.on_roads:
+        raise InputError(
+            f"traffic simulators move vehicles on roads, but {network.units.amount} flow in this network; use a "
+            "simulator of packets, for which export --format splits writes split ratios"
+        )
 
 
 def places_m(network: Network, points: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

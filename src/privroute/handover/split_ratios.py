@@ -11,6 +11,7 @@ otherwise follow shortest paths by free-flow time (segment routing).
 from __future__ import annotations
 
 import csv
+from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from privroute.handover.routes import demand_of, routes_by_pair
 from privroute.network.text_files import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -32,12 +34,14 @@ if TYPE_CHECKING:
     from privroute.progress import Progress
     from privroute.release.release import Release
 
-__all__ = ["FILES", "Split", "segments_of", "split_ratios", "whole_weights", "write_split_ratios"]
+__all__ = ["FILES", "ShortestPaths", "Split", "segments_of", "split_ratios", "whole_weights", "write_split_ratios"]
 
 FILES = ("split_ratios.csv", "segments.csv")
 _BUCKETS = 64  # entries of a router's table over which weights are spread
 _NEGLIGIBLE = 1e-9
 _TIE = 1e-9
+_SHORTEST_MIN = 1e-12  # of a link that takes no time
+_MOST_BYTES = 2**26  # of shortest paths in memory
 
 
 class Split(NamedTuple):
@@ -49,23 +53,21 @@ class Split(NamedTuple):
     ratio: NDArray[np.float64]
 
 
-def split_ratios(network: Network, policy: RoutingPolicy, demand: Demand) -> list[Split]:
-    """Split ratios at every node that traffic to a destination reaches, by destination, then node."""
-    pairs, found = policy.pairs, []
+def split_ratios(network: Network, policy: RoutingPolicy, demand: Demand) -> Iterator[Split]:
+    """Split ratios at every node that traffic to a destination reaches, by destination, then node; one at a time."""
+    pairs = policy.pairs
     rates = demand.on(pairs).rate_per_min
-    for destination in np.unique(pairs.destination).tolist():
-        own = np.flatnonzero((pairs.destination == destination) & (rates > 0))
-        if not own.size:
+    for destination in np.unique(pairs.destination[rates > 0]).tolist():
+        own = np.where(pairs.destination == destination, rates, 0.0)
+        flow = policy.link_flow(demand.__class__(pairs, own)) - network.background_per_min
+        flow = _without_cycles(network, np.where(flow > _NEGLIGIBLE * own.sum(), flow, 0.0))
+        used = np.flatnonzero(flow > 0)
+        if not used.size:  # next to nothing, which background traffic swallows
             continue
-        flow = policy.link_flow(demand.__class__(pairs, np.where(pairs.destination == destination, rates, 0.0)))
-        flow = flow - network.background_per_min
-        flow = np.where(flow > _NEGLIGIBLE * rates[own].sum(), flow, 0.0)
-        flow = _without_cycles(network, flow)
-        leaving = np.bincount(network.tail, weights=flow, minlength=network.nodes)
-        for node in np.flatnonzero(leaving > 0).tolist():
-            links = np.flatnonzero((network.tail == node) & (flow > 0))
-            found.append(Split(node, destination, links, flow[links] / leaving[node]))
-    return found
+        used = used[np.argsort(network.tail[used], kind="stable")]
+        nodes, first = np.unique(network.tail[used], return_index=True)
+        for node, links in zip(nodes.tolist(), np.split(used, first[1:]), strict=True):
+            yield Split(node, destination, links, flow[links] / flow[links].sum())
 
 
 def whole_weights(ratio: NDArray[np.float64], buckets: int = _BUCKETS) -> NDArray[np.int64]:
@@ -81,23 +83,56 @@ def whole_weights(ratio: NDArray[np.float64], buckets: int = _BUCKETS) -> NDArra
     return weights + 1
 
 
-def segments_of(network: Network, distance: NDArray[np.float64], links: list[int]) -> list[str]:
-    """The fewest segments that force a route: nodes, reached by the only shortest path, else single links.
+class ShortestPaths:
+    """The only shortest paths by free-flow time from a node, computed when asked for; memory for a limited number."""
 
-    distance : (nodes, nodes) of shortest paths by free-flow time
-    """
-    minutes, tail, head = network.free_flow_min, network.tail, network.head
-    nodes = [int(tail[links[0]]), *(int(head[link]) for link in links)]
+    def __init__(self, network: Network, *, most_bytes: int = _MOST_BYTES) -> None:
+        self._network = network
+        self._minutes = np.maximum(network.free_flow_min, _SHORTEST_MIN)
+        order = np.lexsort((self._minutes, network.head, network.tail))  # of parallel links the fastest
+        ends = np.column_stack([network.tail, network.head])[order]
+        first = order[np.concatenate([[True], np.any(ends[1:] != ends[:-1], axis=1)])]
+        shape = (network.nodes, network.nodes)
+        self._graph = sparse.csr_array((self._minutes[first], (network.tail[first], network.head[first])), shape=shape)
+        self._most = max(most_bytes // (4 * network.nodes), 1)
+        self._known: OrderedDict[int, NDArray[np.int32]] = OrderedDict()
+
+    def last_links(self, start: int) -> NDArray[np.int32]:
+        """(nodes,) the link by which all shortest paths from `start` enter a node; -1 where there are several, or none.
+
+        Where the last links of all nodes of a path are its own, it is the only shortest path.
+        """
+        if start in self._known:
+            self._known.move_to_end(start)
+            return self._known[start]
+        network = self._network
+        distance = dijkstra(self._graph, indices=start)
+        with np.errstate(invalid="ignore"):  # infinite less infinite: not reached
+            tight = distance[network.tail] + self._minutes <= distance[network.head] * (1 + _TIE)
+        tight &= np.isfinite(distance[network.head])
+        last = np.full(network.nodes, -1, dtype=np.int32)
+        links = np.flatnonzero(tight)
+        last[network.head[links]] = links
+        last[np.bincount(network.head[links], minlength=network.nodes) > 1] = -1
+        if len(self._known) >= self._most:
+            self._known.popitem(last=False)
+        self._known[start] = last
+        return last
+
+
+def segments_of(network: Network, shortest: ShortestPaths, links: list[int]) -> list[str]:
+    """The fewest segments that force a route: nodes, reached by the only shortest path, else single links."""
     segments, at = [], 0
     while at < len(links):
+        last = shortest.last_links(int(network.tail[links[at]]))
         end = at
-        while end < len(links) and _only_shortest(network, distance, nodes[at], links[at : end + 1], minutes):
+        while end < len(links) and last[network.head[links[end]]] == links[end]:
             end += 1
         if end == at:  # not even the first link is the way that a router would go: name the link itself
             segments.append(f"link {network.link_labels[links[at]]}")
             end = at + 1
         else:
-            segments.append(f"node {network.node_labels[nodes[end]]}")
+            segments.append(f"node {network.node_labels[network.head[links[end - 1]]]}")
         at = end
     return segments
 
@@ -124,36 +159,15 @@ def write_split_ratios(
             for link, ratio, weight in zip(split.links.tolist(), split.ratio.tolist(), weights, strict=True):
                 ends = labels[split.node], labels[split.destination], labels[int(network.head[link])]
                 rows.writerow([*ends, names[link], repr(ratio), weight])
-    graph = sparse.lil_array((network.nodes, network.nodes))
-    for link, (a, b) in enumerate(zip(network.tail.tolist(), network.head.tolist(), strict=True)):
-        before = graph[a, b]
-        graph[a, b] = min(before or np.inf, max(float(network.free_flow_min[link]), 1e-12))
-    distance = dijkstra(graph.tocsr())
+    shortest = ShortestPaths(network)
     with write_whole(paths[1]) as stream:
         rows = csv.writer(stream, lineterminator="\n")
         rows.writerow(["origin", "destination", "probability", "segments"])
         for pair in routes_by_pair(release, wanted, most_routes=most_routes, progress=progress):
             for probability, links in zip(pair.probability, pair.links, strict=True):
-                listed = " > ".join(segments_of(network, distance, links))
+                listed = " > ".join(segments_of(network, shortest, links))
                 rows.writerow([labels[pair.origin], labels[pair.destination], repr(probability), listed])
     return paths
-
-
-def _only_shortest(
-    network: Network, distance: NDArray[np.float64], start: int, links: list[int], minutes: NDArray[np.float64]
-) -> bool:
-    """Whether these links are the one shortest path between their ends: no other link leads along a shortest path."""
-    end = int(network.head[links[-1]])
-    here, left = start, float(np.maximum(minutes[links], 1e-12).sum())
-    if left > distance[start, end] * (1 + _TIE):
-        return False
-    for link in links:
-        others = np.flatnonzero(network.tail == here)
-        along = np.maximum(minutes[others], 1e-12) + distance[network.head[others], end]
-        if np.count_nonzero(along <= distance[here, end] * (1 + _TIE) + 1e-300) != 1:
-            return False
-        here = int(network.head[link])
-    return True
 
 
 def _without_cycles(network: Network, flow: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from privroute.errors import MissingExtraError
 from privroute.handover.fleet import Fleet
+from privroute.handover.physical import check_roads
 from privroute.handover.routes import demand_of
 from privroute.progress import check_progress, tell
 
@@ -90,6 +91,7 @@ def to_uxsim(
 
     Run it with `world.exec_simulation()`. Nodes and links are called by their indices.
     """
+    check_roads(release.network)
     fleet = Fleet.draw(demand_of(release, demand), period_min=period_min, platoon=platoon, seed=seed)
     world = empty_world(release.network, platoon=platoon, end_s=TIMES_PERIOD * period_min * 60.0, seed=seed)
     add_vehicles(world, fleet, release.policy.pairs, fleet.routes(release.policy) if follow else None, progress)

@@ -40,6 +40,7 @@ def without_links(network: Network, closed: Iterable[Label]) -> Network:
         zones=network.zones,
         no_through=network.no_through,
         background_per_min=network.background_per_min[left],
+        fixed_cost_min=network.fixed_cost_min[left],
         coordinates=network.coordinates,
         crs=network.crs,
         length_km=None if network.length_km is None else network.length_km[left],
@@ -47,11 +48,12 @@ def without_links(network: Network, closed: Iterable[Label]) -> Network:
         zone_labels=network.zone_labels,
         streets=None if network.streets is None else network.streets.take(left),
         areas=network.areas,
+        units=network.units,
     )
 
 
 def with_capacities(network: Network, per_hour: Mapping[Any, float]) -> Network:
-    """The network with other capacities for the links of these labels, vehicles per hour."""
+    """The network with other capacities for the links of these labels, per hour."""
     latency = network.latency
     capacity = latency.capacity_per_min.copy()
     capacity[_links(network, per_hour, "capacity")] = np.array(list(per_hour.values()), float) / _MIN_PER_H

@@ -95,6 +95,10 @@ def connect_zones(
     places: NDArray[np.float64] | None = None,
 ) -> Network:
     """The network with one more node for each zone, joined to these nodes; places : of the zones, else their middle."""
+    if not network.units.on_roads:
+        raise NetworkError(
+            f"connectors of zones are streets, but {network.units.amount} flow here; choose zones among the nodes"
+        )
     if network.coordinates is None or not network.has_longitude_latitude:
         raise NetworkError("zones of several nodes need longitudes and latitudes of the nodes; give them x and y")
     count = len(labels)
@@ -138,6 +142,7 @@ def connect_zones(
         link_labels=[*network.link_labels, *(_unused(f"connector {at}", links) for at in range(tail.size))],
         streets=streets.joined(added),
         areas=areas,
+        units=network.units,
     )
 
 
@@ -165,6 +170,7 @@ def without_zones(network: Network) -> Network:
         length_km=None if network.length_km is None else network.length_km[links],
         link_labels=[link_labels[link] for link in links.tolist()],
         streets=network.streets.take(links),
+        units=network.units,
     )
 
 

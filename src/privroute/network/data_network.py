@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.errors import FormatError, InputError, NetworkError
+from privroute.errors import FormatError, InputError, NetworkError, arg, named
+from privroute.network.display_units import MBIT
 from privroute.network.graph_files import parsed_graphml
 from privroute.network.latency import Latency
 from privroute.network.network import Network
@@ -59,9 +60,9 @@ class LineOptions:
             ("least_ms", self.least_ms),
         ):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-                raise InputError(f"{name} is {value!r}; pass a finite number greater than 0")
+                raise InputError(f"{named(name)} is {value!r}; pass a finite number greater than 0")
         if not 0 <= self.limit < 1:
-            raise InputError(f"limit is {self.limit!r}; pass a utilisation from 0, below 1")
+            raise InputError(f"{named('limit')} is {self.limit!r}; pass a utilisation from 0, below 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def data_network(
         if mbps is None:
             raise FormatError(
                 as_path(str(source)),
-                f"line {line.label[:40]!r} has no capacity; say one for such lines with capacity_mbps",
+                f"line {line.label[:40]!r} has no capacity; pass one for such lines: {arg('capacity_mbps')}",
             )
         for reverse in (False,) if line.directed else (False, True):
             a, b = line.ends[::-1] if reverse else line.ends
@@ -139,6 +140,7 @@ def data_network(
             crs=DEGREES if whole else None,
             length_km=length_km if known.all() else None,
             link_labels=labels,
+            units=MBIT,
         )
     except NetworkError as problem:
         raise FormatError(as_path(str(source)), f"{problem}") from None

@@ -35,7 +35,7 @@ def draw_network(
     *,
     demand: Demand | None = None,
     link_values: ArrayLike | None = None,
-    link_title: str = "free-flow time (min)",
+    link_title: str | None = None,
     zone_values: ArrayLike | None = None,
     zone_title: str = "",
     title: str | None = None,
@@ -43,8 +43,8 @@ def draw_network(
 ) -> Any:
     """Draw links on their coordinates, coloured by a value, and zones as discs sized by their demand.
 
-    link_values : (links,) values that determine the colours of the links; default: free-flow minutes
-    link_title : what the colours mean, with its unit
+    link_values : (links,) values that determine the colours of the links; default: free-flow times
+    link_title : what the colours mean, with its unit; default: free-flow time and its unit
     zone_values, zone_title : (zones,) values around 0 that colour the discs instead, NaN for none; links are then grey
     path : output file; its extension determines the format (.png, .svg, .pdf). Default: none is written
     axes : Matplotlib axes to draw into. Default: those of a new figure
@@ -60,7 +60,7 @@ def draw_network(
     place = None if path is None else as_path(path)
     if network.coordinates is None:
         raise InputError(f"the network has no coordinates, so it cannot be drawn; read it with {arg('nodes')}")
-    colours = network.free_flow_min if link_values is None else link_values
+    colours = network.units.time_of(network.free_flow_min) if link_values is None else link_values
     values = number_array(colours, "link_values", network.links, InputError, signed=True)
     if demand is not None:
         check_type(demand, Demand, "demand", InputError)
@@ -89,7 +89,8 @@ def draw_network(
     axes.set_axis_off()
     if title:
         axes.set_title(title, fontsize=10)
-    coloured, meaning = (lines, link_title) if zone_values is None else (discs, zone_title)
+    usual = f"free-flow time ({network.units.time})"
+    coloured, meaning = (lines, link_title or usual) if zone_values is None else (discs, zone_title)
     beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
     extend = "neither" if zone_values is not None else beyond[bool(shown.min() < low), bool(shown.max() > high)]
     axes.figure.colorbar(coloured, ax=axes, label=meaning, shrink=0.6, aspect=30, pad=0.02, extend=extend)

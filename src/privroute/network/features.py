@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from privroute.network.display_units import Units
     from privroute.network.network import Network
 
-__all__ = ["feature_collection", "link_columns", "link_lines"]
+__all__ = ["feature_collection", "in_units", "link_columns", "link_lines"]
 
 
 def feature_collection(
@@ -22,13 +23,16 @@ def feature_collection(
     link_values: Mapping[str, Sequence[object]],
     *,
     per_hour: bool = False,
+    units: Units | None = None,
 ) -> dict[str, object]:
     """Return the GeoJSON object: links as lines, zones as points.
 
     points : (nodes, 2); links run as streets where the network knows how, otherwise straight between them
     per_hour : give capacity and background traffic per hour, as files for planners have them, not per minute
+    units : in which to give all of them, under names that say so; default: minutes
     """
-    values = {**link_columns(network, per_hour=per_hour), **link_values}
+    values: Mapping[str, Sequence[object]] = {**link_columns(network, per_hour=per_hour), **link_values}
+    values = values if units is None else in_units(units, values)
     places = points.tolist()
     lines = link_lines(network, points)
     features = [
@@ -52,6 +56,15 @@ def feature_collection(
         # RFC 7946 knows degrees only; readers of the older form (QGIS, GDAL) take the system from this member
         collection["crs"] = {"type": "name", "properties": {"name": network.crs}}
     return collection
+
+
+def in_units(units: Units, columns: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
+    """Columns in minutes and per hour, in these units and under names that say so; None stays None."""
+    found = {}
+    for name, values in columns.items():
+        shown, factor = units.column(name)
+        found[shown] = values if factor == 1.0 else [None if each is None else each * factor for each in values]  # type: ignore[operator]
+    return found
 
 
 def link_lines(network: Network, points: NDArray[np.float64]) -> list[list[list[float]]]:

@@ -55,7 +55,8 @@ class NetworkFrames:
             ("nodes", f"{network.nodes:,}"),
             ("links", f"{network.links:,}"),
             ("zones", f"{network.zones.size:,}"),
-            ("travel times", network.latency.words),
+            (f"{network.units.delay}s", network.latency.words),
+            *([] if network.units.on_roads else [("units", f"{network.units.flow}, {network.units.time}")]),
             ("coordinates", network.crs or ("yes" if network.coordinates is not None else "none")),
         ]
         return figure_html("Network", map_svg(network), table_html(("", ""), rows))
@@ -108,7 +109,7 @@ class DemandFrames:
             (int(demand.pairs.origin[pair]), int(demand.pairs.destination[pair]), f"{demand.rate_per_min[pair]:.4g}")
             for pair in first.tolist()
         ]
-        title = f"Demand: {len(demand.pairs):,} pairs, {demand.total_per_min:,.1f} vehicles per minute; the largest"
+        title = f"Demand: {len(demand.pairs):,} pairs, {demand.total_per_min:,.1f} per minute; the largest"
         return figure_html(title, "", table_html(("origin (index)", "destination (index)", "per minute"), rows))
 
 

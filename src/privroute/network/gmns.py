@@ -8,7 +8,8 @@ Free-flow time comes from `free_flow_min`, else
 the specification says. Links of capacity 0 are
 closed roads and left out. Columns beyond the specification (`no_through`, `free_flow_min`, `capacity_per_min`,
 `background_per_min`, `fixed_cost_min`, and those of the latency curves) are written so that a network reads back number
-for number.
+for number. Where other amounts than vehicles flow, config.csv says so in `request_unit`, `flow_unit` and `time_unit`:
+`capacity` is then amounts per hour.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from privroute.network.checks import one_of
 from privroute.network.connectors import connect_zones
 from privroute.network.curve_columns import curve_of_row, parameter_of_row
 from privroute.network.curves import CURVES
+from privroute.network.display_units import Units
 from privroute.network.latency import AFFINE, Latency, latency_kinds
 from privroute.network.network import LatencyKind, Network
 from privroute.network.read_notes import ReadNotes
@@ -94,6 +96,7 @@ def read_gmns(
             length_km=_all_or_none(links.places, links.length_km, "length"),
             link_labels=links.labels,
             streets=links.streets(points),
+            units=Units.of_columns(config),
         )
         if not single:
             network = connect_zones(network, list(nodes.zones), list(nodes.zones.values()))

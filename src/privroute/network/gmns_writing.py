@@ -46,9 +46,9 @@ def write_gmns(network: Network, folder: str | os.PathLike[str]) -> None:
         node, link, config, *zone = (stack.enter_context(write_whole(place / name)) for name in names)
         _write_nodes(network, node)
         _write_links(network, link)
-        csv.writer(config).writerows(
-            [["dataset_name", "long_length", "speed", "crs"], ["privroute", "km", "kph", network.crs or ""]]
-        )
+        about = {"dataset_name": "privroute", "long_length": "km", "speed": "kph", "crs": network.crs or ""}
+        about |= network.units.as_columns()
+        csv.writer(config).writerows([list(about), list(about.values())])
         for stream in zone:
             _write_zones(network, stream)
         for stream in (node, link, config, *zone):  # what fails, fails before the first file is renamed

@@ -122,12 +122,14 @@ def _speeds(network: Network, street: NDArray[np.bool_]) -> list[Finding]:
         _links(
             network,
             "no_time",
-            "links take no time on empty roads; fine for connectors, odd for streets",
+            f"links take no time on {network.units.empty}; fine for connectors, odd for others"
+            if not network.units.on_roads
+            else "links take no time on empty roads; fine for connectors, odd for streets",
             street & (network.free_flow_min == 0),
             total,
         )
     ]
-    if network.length_km is None:
+    if network.length_km is None or not network.units.on_roads:
         return found
     timed = street & (network.free_flow_min > 0) & (network.length_km > 0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -152,6 +154,8 @@ def _speeds(network: Network, street: NDArray[np.bool_]) -> list[Finding]:
 
 
 def _capacities(network: Network, street: NDArray[np.bool_]) -> list[Finding]:
+    if not network.units.on_roads:
+        return []
     per_hour, total = network.capacity_per_min * 60, int(street.sum())
     return [
         _links(

@@ -20,6 +20,7 @@ from privroute.network.checks import (
     real_array,
 )
 from privroute.network.curves import LatencyKind
+from privroute.network.display_units import Units
 from privroute.network.frames import NetworkFrames
 from privroute.network.labels import Label, as_labels
 from privroute.network.latency import Latency, choose_latency
@@ -58,6 +59,7 @@ class Network(NetworkFrames, RebuiltOnCopy):
     zone_labels : what the zones are called, in the order of `zones` as given; None: as their nodes
     streets : how the links run and what they are called; None if not known
     areas : polygons of the zones, in the order of the zones; None if not known
+    units : what traffic and times are called and in what units they are shown; default: vehicles and minutes
     """
 
     tail: NDArray[np.int32]
@@ -75,6 +77,7 @@ class Network(NetworkFrames, RebuiltOnCopy):
     zone_labels: tuple[Label, ...] | None
     streets: Streets | None
     areas: ZoneAreas | None
+    units: Units
 
     def __init__(
         self,
@@ -94,6 +97,7 @@ class Network(NetworkFrames, RebuiltOnCopy):
         zone_labels: Iterable[Label] | None = None,
         streets: Streets | None = None,
         areas: ZoneAreas | None = None,
+        units: Units | None = None,
     ) -> None:
         labels = as_labels(node_labels, "node_labels")
         nodes = len(labels)
@@ -138,6 +142,8 @@ class Network(NetworkFrames, RebuiltOnCopy):
         put(self, "zone_labels", None if zone_labels is None else _zone_labels(zone_labels, zones, self))
         put(self, "streets", None if streets is None else _checked_streets(streets, self))
         put(self, "areas", None if areas is None else _checked_areas(areas, zones, self))
+        put(self, "units", Units() if units is None else units)
+        check_type(self.units, Units, "units", NetworkError)
 
     @property
     def nodes(self) -> int:
@@ -169,7 +175,7 @@ class Network(NetworkFrames, RebuiltOnCopy):
 
     @property
     def capacity_per_min(self) -> NDArray[np.float64]:
-        """(links,) vehicles per minute."""
+        """(links,) vehicles per minute, or what else flows (`units`)."""
         return self.latency.capacity_per_min
 
     @property

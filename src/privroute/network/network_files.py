@@ -1,11 +1,11 @@
-"""Any file of a network, told by its ending: OpenStreetMap, OSMnx, GMNS, TNTP."""
+"""Any file of a network, told by its ending: OpenStreetMap, OSMnx, GMNS, TNTP, SNDlib, Topology Zoo."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
 from privroute.errors import InputError, arg, named
-from privroute.network.data_network import read_topology_zoo
+from privroute.network.data_network import LineOptions, read_topology_zoo
 from privroute.network.gmns import read_gmns
 from privroute.network.graph_files import read_geopackage, read_graphml
 from privroute.network.osm_file import OSM_ENDINGS, read_osm
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from privroute.network.network import LatencyKind, Network
     from privroute.network.tntp import TimeUnit
 
-__all__ = ["NETWORK_FILES", "NetworkKind", "kind_of_network", "read_network"]
+__all__ = ["NETWORK_FILES", "NetworkKind", "is_sndlib", "kind_of_network", "read_network"]
 
 NETWORK_FILES = (
     "an OpenStreetMap extract (.osm, .osm.pbf), an OSMnx graph (.graphml, .gpkg), a GMNS folder, a TNTP net file, "
@@ -36,6 +36,9 @@ _OF_KINDS = {  # options that only some files have
     "distance_factor": ("TNTP",),
     "length_unit": ("TNTP", "GMNS"),
     "speed_unit": ("GMNS",),
+    **dict.fromkeys(
+        ("capacity_mbps", "packet_bytes", "queue_limit", "km_per_ms", "least_ms"), ("SNDlib", "Topology Zoo")
+    ),
 }
 
 
@@ -50,9 +53,15 @@ def kind_of_network(path: str | os.PathLike[str]) -> NetworkKind:
         return "OpenStreetMap"
     if name.endswith(".graphml"):
         return "Topology Zoo" if b'edgedefault="undirected"' in begin else "GraphML"
-    if begin.startswith(b"?SNDlib") or name.endswith(".xml"):
+    if is_sndlib(place):
         return "SNDlib"
     return "GeoPackage" if name.endswith(".gpkg") else "TNTP"
+
+
+def is_sndlib(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is one of SNDlib: it says so in its first line, or is XML."""
+    place = as_path(path)
+    return place.name.lower().endswith(".xml") or _beginning(place).startswith(b"?SNDlib")
 
 
 def read_network(
@@ -66,6 +75,11 @@ def read_network(
     speed_unit: str | None = None,
     toll_factor: float | None = None,
     distance_factor: float | None = None,
+    capacity_mbps: float | None = None,
+    packet_bytes: float | None = None,
+    queue_limit: float | None = None,
+    km_per_ms: float | None = None,
+    least_ms: float | None = None,
     keep_islands: bool = False,
     service: bool = False,
     notes: ReadNotes | None = None,
@@ -76,6 +90,8 @@ def read_network(
         data networks, bpr for other files
     nodes, time_unit, toll_factor, distance_factor : of TNTP files
     length_unit : of TNTP and GMNS files; speed_unit : of GMNS files
+    capacity_mbps, packet_bytes, queue_limit, km_per_ms, least_ms : of SNDlib and Topology Zoo files, as in LineOptions
+        (queue_limit is its `limit`)
     keep_islands : of OpenStreetMap and OSMnx files: keep streets outside of the largest connected network
     service : of OpenStreetMap files: take service roads as well
     notes : receives the numbers of what was left out
@@ -83,18 +99,24 @@ def read_network(
     kind, counted = kind_of_network(path), notes if notes is not None else ReadNotes()
     given: dict[str, object] = {"nodes": nodes, "time_unit": time_unit, "length_unit": length_unit}
     given |= {"speed_unit": speed_unit, "toll_factor": toll_factor, "distance_factor": distance_factor}
+    queue = {"packet_bytes": packet_bytes, "queue_limit": queue_limit, "km_per_ms": km_per_ms, "least_ms": least_ms}
+    given |= {"capacity_mbps": capacity_mbps, **queue}
     for name, value in given.items():
         if value is not None and kind not in _OF_KINDS[name]:
             wanted = " and ".join(_OF_KINDS[name])
             raise InputError(f"{named(name)} is only valid for {wanted} files, but {path} is {_WORDS[kind]}; omit it")
     if kind in ("SNDlib", "Topology Zoo"):
-        network = read_sndlib(path) if kind == "SNDlib" else read_topology_zoo(path)
+        said = {_OPTION.get(name, name): value for name, value in queue.items() if value is not None}
+        lines = LineOptions(capacity_mbps, **said)
+        network = read_sndlib(path, lines) if kind == "SNDlib" else read_topology_zoo(path, lines)
+        if factor is not None and latency != "affine":
+            raise InputError(_FACTOR)
         if latency is None:
             return network
-        return network.with_latency(latency, **({} if factor is None or latency != "affine" else {"factor": factor}))
+        return network.with_latency(latency, **({} if factor is None else {"factor": factor}))
     chosen = latency or ("bpr" if kind != "GMNS" else None)
     if factor is not None and chosen != "affine":
-        raise InputError(f"{named('factor')} is only valid with {arg('latency', 'affine')}; omit it, or choose that")
+        raise InputError(_FACTOR)
     times = 2.0 if factor is None else factor
     if kind == "GMNS":
         units = {"length_unit": length_unit, "speed_unit": speed_unit}
@@ -128,6 +150,8 @@ def _beginning(place: Path) -> bytes:
 
 
 _BEGINNING = 65536
+_OPTION = {"queue_limit": "limit"}  # key -> field of LineOptions
+_FACTOR = f"{named('factor')} is only valid with {arg('latency', 'affine')}; omit it, or choose that"
 _WORDS = {
     "GMNS": "a GMNS folder",
     "TNTP": "TNTP",

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privroute.errors import MissingExtraError, NetworkError
+from privroute.errors import InputError, MissingExtraError, NetworkError
 from privroute.network.attributes import Attributes
 from privroute.network.checks import check_type, real_number, show
 from privroute.network.curve_columns import CURVE_COLUMN, curve_names
 from privroute.network.curves import CURVES
+from privroute.network.display_units import Units
 from privroute.network.grid_zones import grid_zones
 from privroute.network.labels import Label, as_label
 from privroute.network.latency import AFFINE, Latency, latency_kinds
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from privroute.network.road_classes import RoadClass
 
 __all__ = ["from_networkx", "to_networkx"]
+
+_UNITS = "privroute_units"  # an attribute of our own: other graphs have units of other things
 
 
 def from_networkx(
@@ -93,6 +96,7 @@ def from_networkx(
         crs=_crs(graph),
         length_km=_all_or_none(edges, "length", [length_km(edge) for edge in edges]),
         link_labels=_link_labels(edges),
+        units=_units(graph),
     )
     if zones is not None:
         return replace(network, zones=_named_zones(network, zones))
@@ -101,20 +105,30 @@ def from_networkx(
     return network
 
 
+def _units(graph: Any) -> Units:
+    try:
+        return Units.from_dict(graph.graph[_UNITS]) if _UNITS in graph.graph else Units()
+    except InputError as problem:
+        raise NetworkError(f"its units cannot be used: {problem}") from None
+
+
 def to_networkx(network: Network) -> nx.MultiDiGraph:
     """Return the network as a MultiDiGraph from which `from_networkx` makes an equal network.
 
     Nodes carry x, y (if known), zone and no_through; edges free_flow_min, capacity_per_min,
     vdf_type with the parameters of that curve (bpr: b, power), background_per_min, link_label, link_position and
-    length_km (if known). For other tools there are also OSMnx's travel_time (s) and length (m). Values are plain Python
-    numbers and texts, so that GraphML and JSON take them.
+    length_km (if known); the graph carries crs and, where they are not the usual ones, the units. For other tools there
+    are also OSMnx's travel_time (s) and length (m). Values are plain Python numbers and texts, so that GraphML and JSON
+    take them.
     """
     try:
         import networkx as nx  # noqa: PLC0415, an optional package
     except ImportError:
         raise MissingExtraError("networkx", "networkx", "writing a NetworkX graph") from None
     check_type(network, Network, "network", NetworkError)
-    graph = nx.MultiDiGraph() if network.crs is None else nx.MultiDiGraph(crs=network.crs)
+    graph = nx.MultiDiGraph(**({} if network.crs is None else {"crs": network.crs}))
+    if network.units != Units():
+        graph.graph[_UNITS] = network.units.as_dict()
     graph.add_nodes_from(zip(network.node_labels, _node_attributes(network), strict=True))
     labels = network.node_labels
     for tail, head, values in zip(network.tail, network.head, _edge_attributes(network), strict=True):

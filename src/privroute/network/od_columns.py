@@ -6,6 +6,7 @@ has, it is left to that reader: `None` here, and an error with the line there.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["plain_matrix"]
 
 _SMALLEST = 2**16  # bytes; smaller files are read as fast by the other reader
+# a whole cell in quotes without anything that needs them: what PyArrow writes in headers, and R around labels
+_NEEDLESS_QUOTES = re.compile(rb'"(?<=[,;\t\n]")([^",;\t\r\n]*)"(?=[,;\t\r\n])')
 _PLAIN = frozenset(b"0123456789.,;\tabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_- \r\n")
 
 
@@ -32,7 +35,7 @@ def plain_matrix(
 
     place : position of each zone by its label as text; names : columns of origin, destination and trips
     """
-    data = read_bytes(as_path(path))
+    data = _without_quotes(read_bytes(as_path(path)))
     strange = data.translate(None, bytes(_PLAIN)) or data.count(b"\r") != data.count(b"\r\n")
     header = data.partition(b"\n")[0].decode("ascii", "replace")
     delimiter = max(",;\t", key=header.count)
@@ -46,6 +49,15 @@ def plain_matrix(
     if table is None or any(column.null_count for column in table.columns):
         return None
     return _long(table, place, names) if long else _square(table, place, columns)
+
+
+def _without_quotes(data: bytes) -> bytes:
+    """The same without those that cells do not need; often only the header has any."""
+    last = data.rfind(b'"')
+    if last < 0:
+        return data
+    end = data.find(b"\n", last) + 1 or len(data)
+    return _NEEDLESS_QUOTES.sub(rb"\1", b"\n" + data[:end] + b"\n")[1:-1] + data[end:]
 
 
 def _read(data: bytes, delimiter: str, columns: list[str], texts: list[str], numbers: list[str]) -> Any:

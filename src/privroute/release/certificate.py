@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import PrivrouteError, ReleaseError
 from privroute.network.checks import check_period_of_day
 from privroute.network.demand import check_expansion
+from privroute.network.display_units import Units
 from privroute.release.adjacency import ADJACENCY, is_adjacency
 from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
@@ -52,6 +55,7 @@ _LATER = {
     "expect_trips": int,
     "period_weights": dict,
     "rerouted": dict,
+    "units": dict,
 }
 _REROUTED = {"learned_on": dict, "other_network": bool, "closed": list, "capacity_per_hour": dict}
 
@@ -122,7 +126,7 @@ class Certificate:
     @property
     def calendar(self) -> Calendar:
         """Which hours of which days, in which time zone."""
-        return Calendar.from_dict(self.study["calendar"])
+        return _calendar(json.dumps(plain(self.study["calendar"])))
 
     @property
     def days(self) -> int:
@@ -143,8 +147,18 @@ class Certificate:
 
     @property
     def expansion(self) -> float:
-        """Vehicles on the road for each request in the data."""
+        """Vehicles on the road, or what else flows, for each request in the data."""
         return float(self.study["expansion"])
+
+    @property
+    def units(self) -> Units:
+        """What traffic and times are called and in what units they are shown."""
+        return Units.from_dict(plain(self.study["units"])) if "units" in self.study else Units()
+
+    @property
+    def counted(self) -> str:
+        """What counts are numbers of."""
+        return self.units.requests if self.max_weight is None else "units of weight"
 
     @property
     def max_requests(self) -> int | None:
@@ -260,6 +274,8 @@ def _check_study(study: dict[str, Any]) -> None:
         check_expansion(study["expansion"])
         if "expect_trips" in study:
             check_expected(study["expect_trips"])
+        if "units" in study:
+            Units.from_dict(study["units"])
         if study["guarantee"] is not None:
             Guarantee(**study["guarantee"], unit=study["unit"])
         _check_parts(study)
@@ -417,3 +433,9 @@ def _between(value: object, below: float) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 < value < below and value <= sys.float_info.max
+
+
+@lru_cache(maxsize=16)
+def _calendar(values: str) -> Calendar:
+    """Made once of the same values: a release of a whole day asks for it at every period."""
+    return Calendar.from_dict(json.loads(values))

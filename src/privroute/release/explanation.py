@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import GuaranteeError
+from privroute.release.unit_words import words_of
 from privroute.study.guarantee import delta_caveat, short
 from privroute.study.layer_noise import LayerNoise
 
@@ -31,54 +32,7 @@ __all__ = ["Explanation", "budget_in_words", "explain", "odds_factor", "periods_
 _LARGEST_EXPONENT = 700.0
 _MANY = 10
 _LARGE_FACTOR = 1e4
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """Phrases for one unit of data."""
-
-    meaning: str
-    one: str
-    that: str
-    whether: str
-    where: str
-    knows: str
-    several: str
-    many: str
-
-
-_WORDS = {
-    "request": _Words(
-        meaning="one trip on one day",
-        one="one trip",
-        that="that trip",
-        whether="any one trip was",
-        where="Where and when a trip was made, against somebody who knows that it was made",
-        knows="a trip was made but not where or when",
-        several="Several trips of one person together: the factor grows faster than exponentially with their number",
-        many="trips",
-    ),
-    "user": _Words(
-        meaning="all trips of one person together",
-        one="one person",
-        that="all trips of that person",
-        whether="any one person's trips were",
-        where="Where and when a person travelled, against somebody who knows that their trips are in the data",
-        knows="a person's trips are in the data but not where or when they were made",
-        several="Several people together (a family): the factor grows faster than exponentially with their number",
-        many="people",
-    ),
-    "user-day": _Words(
-        meaning="all trips of one person on one day",
-        one="one person's day",
-        that="all trips of that person on that day",
-        whether="any one person's trips of one day were",
-        where="Where a person travelled on a day, against somebody who knows that trips of that day are in the data",
-        knows="a person's trips of a day are in the data but not where they were made",
-        several="Several days of one person together: the factor grows faster than exponentially with their number",
-        many="days",
-    ),
-}
+_MIN_PER_H = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +72,16 @@ def odds_factor(rho: float, exception: float, *, units: int = 1) -> float:
 
 def explain(certificate: Certificate) -> Explanation:
     """Explain in sentences what a certificate guarantees, and what it does not."""
-    made, words = _made(certificate), _WORDS[certificate.unit]
+    made, words, units = _made(certificate), words_of(certificate), certificate.units
     if not certificate.private or certificate.epsilon is None or certificate.delta is None:
         return Explanation(
-            verdict=f"NOT PRIVATE: {certificate.why_not_private}. Do not publish it.",
+            verdict=f"NOT PRIVATE: {units.said(certificate.why_not_private or '')}. Do not publish it.",
             protected=(),
             from_whom=(),
             strength=_as_stated(certificate),
-            not_protected=("Nothing is protected: this release may reveal single trips to anybody who sees it.",),
+            not_protected=(
+                f"Nothing is protected: this release may reveal single {units.requests} to anybody who sees it.",
+            ),
             made=made,
         )
     return Explanation(
@@ -140,8 +96,8 @@ def explain(certificate: Certificate) -> Explanation:
         ),
         from_whom=(
             (
-                "Anybody who sees this release, regardless of what they already know (even every other trip) and of "
-                "how they analyse it, now or later."
+                "Anybody who sees this release, regardless of what they already know (even every other "
+                f"{units.request}) and of how they analyse it, now or later."
             ),
         ),
         strength=_strength(certificate, certificate.epsilon, certificate.delta),
@@ -155,7 +111,7 @@ def _as_stated(certificate: Certificate) -> tuple[str, ...]:
     epsilon, delta = certificate.epsilon, certificate.delta
     if not certificate.guaranteed or epsilon is None or delta is None:
         return ()
-    words = _WORDS[certificate.unit]
+    words = words_of(certificate)
     likely = math.exp(epsilon) if epsilon < _LARGEST_EXPONENT else math.inf
     sentence = (
         f"Epsilon {epsilon:g} and delta {short(delta)} for one {certificate.unit} hold as stated: with {words.that} in "
@@ -166,7 +122,7 @@ def _as_stated(certificate: Certificate) -> tuple[str, ...]:
 
 
 def _strength(certificate: Certificate, epsilon: float, delta: float) -> tuple[str, ...]:
-    words = _WORDS[certificate.unit]
+    words = words_of(certificate)
     likely = math.exp(epsilon) if epsilon < _LARGEST_EXPONENT else math.inf
     sentences = [
         (
@@ -202,23 +158,27 @@ def _replacement(certificate: Certificate) -> float:
 
 
 def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
-    words = _WORDS[certificate.unit]
+    words, trips = words_of(certificate), certificate.units.requests
     several = words.several
+    link = "road" if certificate.units.on_roads else "link"
     if certificate.rho is not None:
         several += f"; for {_MANY} {words.many} it is {_factor(odds_factor(certificate.rho, delta, units=_MANY))}"
     return (
         f"{several}.",
         (
-            "Several releases from the same trips: together they reveal more than each alone "
+            f"Several releases from the same {trips}: together they reveal more than each alone "
             f"({budget_in_words(certificate)})."
         ),
-        "Trips against the curator, who made this release: the curator has access to all trips and must be trusted.",
         (
-            "Facts about the population: the release is meant to show, for example, that a road is busy in the "
-            "morning. This may apply to you whether or not your trips were in the data."
+            f"{_begin(trips)} against the curator, who made this release: the curator has access to all {trips} "
+            "and must be trusted."
         ),
         (
-            "Information from other sources: a release does not remove it. Trips that people make together "
+            f"Facts about the population: the release is meant to show, for example, that a {link} is busy in the "
+            f"morning. This may apply to you whether or not your {trips} were in the data."
+        ),
+        (
+            f"Information from other sources: a release does not remove it. {_begin(trips)} that people make together "
             f"(such as a family) count as several {words.many}."
         ),
         *_expected(certificate),
@@ -229,8 +189,9 @@ def _expected(certificate: Certificate) -> tuple[str, ...]:
     """What a release reveals by being there, where it had been made to depend on a number of trips."""
     if "expect_trips" not in certificate.study:
         return ()
+    counted = f"{certificate.study['expect_trips']:,} {certificate.counted}"
     sentence = (
-        f"That at least {certificate.study['expect_trips']:,} trips were counted: otherwise there would be no release "
+        f"That at least {counted} were counted: otherwise there would be no release "
         "(expect_trips). The guarantee does not cover this."
     )
     return (sentence,)
@@ -253,10 +214,12 @@ def periods_in_words(certificate: Certificate) -> str:
     slots, shares = certificate.calendar.slots, certificate.period_shares
     start = f"{len(slots):,} policies, one for each period and kind of day, under one guarantee: "
     if min(shares) == 1.0:
+        units = certificate.units
         why = (
-            "a trip is in one of them"
+            f"a {units.request} is in one of them"
             if certificate.unit == "request"
-            else f"the limits hold for all trips of one {certificate.unit} together, in whatever period they are"
+            else f"the limits hold for all {units.requests} of one {certificate.unit} together, in whatever period "
+            "they are"
         )
         return f"{start}{why}, so all of them cost what one costs."
     largest, smallest = (f"{100 * share:.3g} %" for share in (max(shares), min(shares)))
@@ -269,16 +232,22 @@ def total_in_words(certificate: Certificate) -> str | None:
     total = certificate.total
     if total is None:
         return None
-    limits = f"at most {certificate.max_requests:,} trips of each {certificate.unit}"
+    units, trips = certificate.units, certificate.units.requests
+    limits = f"at most {certificate.max_requests:,} {trips} of each {certificate.unit}"
     if total["source"] == "public":
-        figure = f"{total['vehicles_per_hour']:,.0f} vehicles per hour, a public figure"
+        figure = f"{units.flow_text(total['vehicles_per_hour'] / _MIN_PER_H)} {units.flow}, a public figure"
         return f"Total: {figure}; its distribution over pairs is that of {limits}."
     if total["source"] == "measured":
         return (
-            f"Total: measured with noise, counting up to {total['max_requests']:,} trips of each {certificate.unit}; "
+            f"Total: measured with noise, counting up to {total['max_requests']:,} {trips} of each {certificate.unit}; "
             f"its distribution over pairs is that of {limits}."
         )
-    return f"Total: not known. The demand is that of the kept trips only, {limits}: real traffic may be heavier."
+    return f"Total: not known. The demand is that of the kept {trips} only, {limits}: real traffic may be heavier."
+
+
+def _begin(words: str) -> str:
+    """The beginning of a sentence."""
+    return words[0].upper() + words[1:]
 
 
 def _example(factor: float) -> str:
@@ -292,13 +261,15 @@ def _example(factor: float) -> str:
 
 def _limits(certificate: Certificate) -> list[str]:
     """Weights and the limits on users, where there are any."""
-    found = []
+    found, units = [], certificate.units
     if certificate.max_weight is not None:
-        found.append(f"Weights: one trip counts as at most {certificate.max_weight:,}; heavier ones are cut off.")
+        found.append(
+            f"Weights: one {units.request} counts as at most {certificate.max_weight:,}; heavier ones are cut off."
+        )
     if certificate.max_requests is not None and certificate.unit != "request":
         each = "person" if certificate.unit == "user" else "person and day"
         found.append(
-            f"Limits for each {each}: at most {certificate.max_requests:,} trips are counted, at most "
+            f"Limits for each {each}: at most {certificate.max_requests:,} {units.requests} are counted, at most "
             f"{certificate.max_per_pair:,} of them for one origin and destination"
             + (", in each period." if certificate.study["bounds"].get("each_period") else ".")
         )
@@ -307,13 +278,19 @@ def _limits(certificate: Certificate) -> list[str]:
 
 def _made(certificate: Certificate) -> tuple[str, ...]:
     """Mechanism, noise and data."""
+    units, trip = certificate.units, certificate.units.request
     data = {
-        "trips": "Computed from trip records",
-        "simulated": "Computed from simulated trips, which contain no real person",
-        "counts": "Computed from counts of trips that another system made. That each trip is in at most one of them, "
-        "once, and that no user has more trips than stated, is asserted by the publisher and was not checked",
+        "trips": f"Computed from {trip} records",
+        "simulated": f"Computed from simulated {trip}s, which contain no real person",
+        "counts": f"Computed from counts of {trip}s that another system made. That each {trip} is in at most one of "
+        f"them, once, and that no user has more {trip}s than stated, is asserted by the publisher and was not checked",
     }[certificate.data]
-    fleet = f"; one trip represents {certificate.expansion:g} vehicles" if certificate.expansion != 1 else ""
+    one_of_data = f"one {trip}" if certificate.max_weight is None else "a weight of 1"
+    fleet = (
+        f"; {one_of_data} represents {certificate.expansion:g} {units.amount}"
+        if certificate.expansion != 1 or not units.on_roads
+        else ""
+    )
     sentences = [f"{data}: {certificate.calendar}{fleet}."]
     if certificate.calendar.has_slots:
         sentences.append(periods_in_words(certificate))
@@ -328,7 +305,7 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     fairness = certificate.options.get("fairness", 0.0)
     if fairness:
         sentences.append(
-            f"Fairness {fairness:g} of 1: routes are a compromise between the least total travel time (0) and equal "
+            f"Fairness {fairness:g} of 1: routes are a compromise between the least total {units.delay} (0) and equal "
             "times on all routes of a pair (1)."
         )
     if certificate.noise_scale is not None and certificate.sensitivity is not None:
@@ -337,7 +314,7 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             "seeded": "discrete Gaussian with a fixed seed",
             "none": "none",
         }[certificate.noise]
-        one = _WORDS[certificate.unit].one
+        one = words_of(certificate).one
         if noise_is_on_flows(certificate.mechanism):
             noisy = (
                 f"{certificate.noise_scale:.4g} on the share of each pair on each link; {one} changes all shares "
@@ -345,10 +322,10 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             )
         elif certificate.mechanism == "layered":
             bounds = (certificate.max_requests, certificate.max_per_pair)
-            noisy = LayerNoise.of(certificate.options, certificate.noise_scale, *bounds).words
+            noisy = units.said(LayerNoise.of(certificate.options, certificate.noise_scale, *bounds).words)
         else:
             noisy = (
-                f"{certificate.noise_scale:.4g} trips on counts that {one} changes by at most "
+                f"{certificate.noise_scale:.4g} {certificate.counted} on counts that {one} changes by at most "
                 f"{certificate.sensitivity:g}"
             )
         sentences.append(
@@ -363,15 +340,16 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
 def _rerouted(certificate: Certificate) -> str:
     changed = certificate.study["rerouted"]
     before = changed["learned_on"]
+    roads, trip = "roads" if certificate.units.on_roads else "links", certificate.units.request
     what = [
         *(["another network"] if changed["other_network"] else []),
         *([f"{len(changed['closed']):,} links closed"] if changed["closed"] else []),
         *([f"{len(changed['capacity_per_hour']):,} capacities changed"] if changed["capacity_per_hour"] else []),
     ]
     return (
-        f"The policy was computed again for changed roads ({', '.join(what)}) from the demand that was released for "
-        f"{before['nodes']:,} nodes, {before['links']:,} links and {before['pairs']:,} pairs: no trip was read and no "
-        "budget was spent."
+        f"The policy was computed again for changed {roads} ({', '.join(what)}) from the demand that was released for "
+        f"{before['nodes']:,} nodes, {before['links']:,} links and {before['pairs']:,} pairs: no {trip} was read and "
+        "no budget was spent."
     )
 
 

@@ -57,7 +57,7 @@ class ReleaseFrames:
 
     def _repr_html_(self) -> str:
         release = cast("Release", self)
-        certificate, volumes = release.certificate, _volumes(release)
+        certificate, volumes, units = release.certificate, _volumes(release), release.network.units
         promise = "private" if certificate.private else "NOT PRIVATE"
         if certificate.guaranteed:
             promise += f": epsilon {certificate.epsilon:g}, delta {certificate.delta:g}"
@@ -69,10 +69,10 @@ class ReleaseFrames:
             ("routes", count_text(release.policy.summary().paths)),
         ]
         if release.demand is not None:
-            rows.append(("vehicles per hour", f"{release.demand.total_per_min * 60:,.0f}"))
+            rows.append((units.flow, units.flow_text(release.demand.total_per_min)))
         if release.quality is not None:
             rows.append(("above the best possible", f"{release.quality.above_optimum}"))
-            rows.append(("verdict", release.quality.words))
+            rows.append(("verdict", units.said(release.quality.words)))
         classes = None
         if "volume_over_capacity" in volumes:
             classes = np.searchsorted(_BREAKS, volumes["volume_over_capacity"], side="right")

@@ -169,7 +169,7 @@ class PartReader(Sequence[Part]):
         streets, zones = (
             _read_table(place, name, self.digests[name]) if name in self.digests else None for name in (STREETS, ZONES)
         )
-        self._network = with_map(_network(nodes, links, manifest["network"]), streets, zones)
+        self._network = with_map(_network(nodes, links, manifest["network"], certificate), streets, zones)
 
     def __len__(self) -> int:
         return len(self._quality)
@@ -354,7 +354,7 @@ def _check_layout(name: str, file: pq.ParquetFile, layout: _Layout) -> None:
             raise ReleaseError(f"{name} has {values:,} values in one column; more than {_MOST_VALUES:,} are not read")
 
 
-def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any]) -> Network:
+def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any], certificate: Certificate) -> Network:
     if nodes["x_coord"].null_count != nodes["y_coord"].null_count:
         raise ReleaseError(f"{NODES} has x_coord without y_coord, or the other way round")
     bare = bool(nodes["x_coord"].null_count)
@@ -375,6 +375,7 @@ def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any]) -> Network
         crs=extra["crs"],
         length_km=None if length.null_count else as_numpy(length),
         link_labels=_texts(links["link_id"]),
+        units=certificate.units,
     )
 
 

@@ -17,6 +17,7 @@ from privroute.flows.optimum import solve_optimum
 from privroute.flows.varying_days import solve_for_all_days
 from privroute.network.changes import with_capacities, without_links
 from privroute.network.demand import Demand
+from privroute.network.display_units import Units
 from privroute.network.pairs import OnUnreachable, Pairs
 from privroute.progress import check_progress
 from privroute.release.part import Part
@@ -58,6 +59,8 @@ def reroute(
     check_progress(progress)
     closed, capacities = list(close), dict(capacity or {})
     roads = release.network if network is None else network
+    if network is not None:
+        roads = _in_units_of(release, network)
     if closed:
         roads = without_links(roads, closed)
     if capacities:
@@ -110,6 +113,17 @@ def _pairs(release: Release, roads: Network, on_unreachable: OnUnreachable) -> t
     left = found.reachable(roads, on_unreachable=on_unreachable)
     kept = found.positions(left.origin, left.destination)
     return left, np.asarray(kept)
+
+
+def _in_units_of(release: Release, network: Network) -> Network:
+    """Another network in the units of the release, whose demand it must carry."""
+    units = release.network.units
+    if network.units != Units() and network.units.amount != units.amount:
+        raise DemandError(
+            f"the demand of the release is in {units.amount} and the capacities of the new network are in "
+            f"{network.units.amount}; convert the network"
+        )
+    return replace(network, units=units)
 
 
 def _study(release: Release, roads: Network, pairs: Pairs, changes: dict[str, Any], *, other: bool) -> dict[str, Any]:

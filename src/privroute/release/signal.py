@@ -29,11 +29,13 @@ class Signal:
     trips_per_pair : root mean square over the pairs, estimated from the noisy counts; noise : deviation on each count
     drowned : "no"; "pairs": a typical pair has fewer trips than its noise, so only sums over many pairs are known; or
         "all": the total of all pairs cannot be told from noise either
+    counted : what is counted, several
     """
 
     trips_per_pair: float
     noise: float
     drowned: Literal["no", "pairs", "all"]
+    counted: str = "trips"
 
     @classmethod
     def of(cls, release: Release) -> Signal | None:
@@ -50,14 +52,14 @@ class Signal:
         level: Literal["no", "pairs", "all"] = "no" if own >= scale else "pairs"
         if level == "pairs" and float(values.sum()) < _ALL * scale * math.sqrt(values.size):
             level = "all"
-        return cls(own, scale, level)
+        return cls(own, scale, level, certificate.counted)
 
     @property
     def words(self) -> str:
         """In a sentence."""
         sizes = (
-            f"a typical pair (root mean square) has about {_figure(self.trips_per_pair)} trips where the noise is "
-            f"{_figure(self.noise)}"
+            f"a typical pair (root mean square) has about {_figure(self.trips_per_pair)} {self.counted} where the "
+            f"noise is {_figure(self.noise)}"
         )
         if self.drowned == "all":
             return f"THE NOISE DROWNS THE COUNTS: not even the total of all pairs can be told from noise ({sizes})."

@@ -176,7 +176,7 @@ def _public_key(path: Path) -> Ed25519PublicKey:
     except (ValueError, TypeError, _unsupported()):
         found = None
     if not isinstance(found, ed25519.Ed25519PublicKey):
-        raise InputError(f"{path} has no public Ed25519 key in PEM; pass the .pub file of whoever signs releases")
+        raise InputError(f"{path} has no public Ed25519 key in PEM; pass the .pub file of the signer")
     key: Ed25519PublicKey = found
     return key
 

@@ -11,7 +11,7 @@ from privroute.release.signal import Signal
 if TYPE_CHECKING:
     from privroute.release.release import Release
 
-__all__ = ["is_thin", "period_values", "useful_in_words"]
+__all__ = ["is_thin", "period_values", "quality_values", "useful_in_words"]
 
 _MIN_PER_H = 60.0
 
@@ -28,18 +28,25 @@ def period_values(release: Release) -> dict[str, Any]:
         **release.slot.as_dict,
         "days": release.slot.calendar.days,
         "vehicles_per_hour": None if demand is None else demand.total_per_min * _MIN_PER_H,
-        "verdict": "not measured" if quality is None else quality.words,
+        "verdict": "not measured" if quality is None else release.network.units.said(quality.words),
         "thin": is_thin(release),
-        "quality": None if quality is None else quality.as_dict(),
+        "quality": quality_values(release),
     }
+
+
+def quality_values(release: Release) -> dict[str, Any] | None:
+    """Plain values of what was measured, its sentences in the words of the release's units; None without any."""
+    if release.quality is None:
+        return None
+    values = release.quality.as_dict()
+    return values | {name: release.network.units.said(values[name]) for name in ("verdict", "measured_on")}
 
 
 def useful_in_words(release: Release) -> list[str]:
     """What was measured, what the noise leaves of the counts, and whose trips the demand is."""
-    signal, total = Signal.of(release), total_in_words(release.certificate)
-    sentences = [NOT_MEASURED] if release.quality is None else list(release.quality.sentences)
-    if signal is not None:
-        sentences.append(signal.words)
+    signal, total, units = Signal.of(release), total_in_words(release.certificate), release.network.units
+    said = (NOT_MEASURED,) if release.quality is None else release.quality.sentences
+    sentences = [*map(units.said, said), *([] if signal is None else [signal.words])]
     if release.day_variation is not None:
         source = "a public figure" if release.certificate.options.get("day_variation") is not None else "with noise"
         sentences.append(

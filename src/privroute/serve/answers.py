@@ -88,6 +88,7 @@ class RouteTexts:
             free_flow=times.free_flow_s,
             length=length_m,
             weight=times.weight,
+            fine=not network.units.on_roads,
         )
 
     def of_pair(self, pair: int, limit: int, opening: bytes) -> bytes:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
     from starlette.types import ASGIApp
 
+    from privroute.network.display_units import Units
     from privroute.release.release import Release
     from privroute.serve.options import ServeOptions
 
@@ -83,6 +84,8 @@ def create_app(
             origin, destination = map(str, service.picture.example_labels())
             link = str(release.network.link_labels[0])
             _complete(describe(), origin, destination, service.picture.example_places(), link)
+            if not release.network.units.on_roads:
+                _say_in(release.network.units, app.openapi_schema)
         assert app.openapi_schema is not None  # noqa: S101 - `describe` keeps it there
         return app.openapi_schema
 
@@ -257,6 +260,15 @@ def _add_page(app: FastAPI, service: Service) -> None:
         if name not in service.files:
             raise HTTPException(404)
         return page(request, name)
+
+
+def _say_in(units: Units, described: Any) -> None:
+    """Put the descriptions, which speak of trips of vehicles on roads, in the words of a release."""
+    for name, value in described.items() if isinstance(described, dict) else enumerate(described):
+        if isinstance(value, dict | list):
+            _say_in(units, value)
+        elif name in ("description", "summary") and isinstance(value, str):
+            described[name] = units.said(value)
 
 
 def _complete(description: dict[str, Any], origin: str, destination: str, places: str | None, link: str) -> None:

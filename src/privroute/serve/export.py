@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privroute.errors import InputError
-from privroute.network.geojson import feature_collection, link_columns
+from privroute.network.features import feature_collection, in_units, link_columns
 from privroute.network.gmns_writing import write_gmns
 from privroute.network.text_files import as_path, flush_to_disk, write_whole
 from privroute.progress import check_progress, tell
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from privroute.network.display_units import Units
     from privroute.network.labels import Label
     from privroute.progress import Progress
     from privroute.release.release import Release
@@ -217,7 +218,7 @@ def _write_geojson(
     network = picture.release.network
     points = picture.points if network.coordinates is None else network.coordinates
     columns = {name: _finite(values) for name, values in picture.link_columns.items()}
-    collection = feature_collection(network, points, columns, per_hour=True)
+    collection = feature_collection(network, points, columns, per_hour=True, units=network.units)
     links.write(orjson.dumps(collection).decode() + "\n")
     lines = RouteLines(network, points)
     extra = {"crs": collection["crs"]} if "crs" in collection else {}
@@ -228,7 +229,7 @@ def _write_geojson(
             "type": "Feature",
             "geometry": {"type": "LineString", "coordinates": lines.line(row.links)},
             "properties": {
-                **_numbers(row),
+                **_numbers(row, network.units),
                 **_streets(lines, row),
                 "nodes": _joined([network.node_labels[node] for node in row.nodes]),
                 "links": _joined([network.link_labels[link] for link in row.links]),
@@ -238,9 +239,15 @@ def _write_geojson(
     routes.write("\n]}\n")
 
 
-def _numbers(row: _Row) -> dict[str, Any]:
-    found = {name: getattr(row, name) for name in _Row._fields[:-2]}
-    return {name: value for name, value in found.items() if value is not None}
+def _numbers(row: _Row, units: Units) -> dict[str, Any]:
+    return {name: value for name, value in _shown(row, units).items() if value is not None}
+
+
+def _shown(row: _Row, units: Units) -> dict[str, Any]:
+    """What a route's columns are called and hold in these units."""
+    return {
+        name: value[0] for name, value in in_units(units, {n: [getattr(row, n)] for n in _Row._fields[:-2]}).items()
+    }
 
 
 def _streets(lines: RouteLines, row: _Row) -> dict[str, str]:
@@ -253,9 +260,10 @@ def _write_gpkg(picture: Picture, path: Path, most_routes: int, progress: Progre
     if network.coordinates is None:
         raise InputError("the network has no coordinates, so it cannot be written as a GeoPackage; choose csv or gmns")
     lines = RouteLines(network, network.coordinates)
-    columns = {**link_columns(network, per_hour=True), **{n: _finite(v) for n, v in picture.link_columns.items()}}
+    own = {n: _finite(v) for n, v in picture.link_columns.items()}
+    columns = in_units(network.units, {**link_columns(network, per_hour=True), **own})
     routes = (
-        (lines.line(row.links), {name: getattr(row, name) for name in _Row._fields[:-2]} | _streets(lines, row))
+        (lines.line(row.links), _shown(row, network.units) | _streets(lines, row))
         for row in _rows(picture, most_routes, progress)
     )
     drawn = [lines.link_line(link) for link in range(network.links)]
@@ -269,7 +277,7 @@ def _write_csv(
     for stream in (links, routes):
         stream.write("\N{ZERO WIDTH NO-BREAK SPACE}")  # the mark by which spreadsheets know UTF-8
     nodes = [_safe(label) for label in network.node_labels]
-    columns: dict[str, list[Any]] = {
+    numbers: dict[str, list[Any]] = {
         "link_id": [_safe(label) for label in network.link_labels],
         "from_node_id": [nodes[tail] for tail in network.tail],
         "to_node_id": [nodes[head] for head in network.head],
@@ -279,6 +287,7 @@ def _write_csv(
         **({} if network.length_km is None else {"length_km": network.length_km.tolist()}),
         **{name: _finite(values) for name, values in picture.link_columns.items()},
     }
+    columns = in_units(network.units, numbers)
     if network.streets is not None:
         columns["name"] = [_safe(name) for name in network.streets.name]
         columns["road_class"] = [_safe(name) for name in network.streets.road_class]
@@ -290,11 +299,11 @@ def _write_csv(
     table.writerow(columns)
     table.writerows(zip(*columns.values(), strict=True))
     table = csv.writer(routes)
-    table.writerow([*_Row._fields[:-2], "nodes", "links"])
+    table.writerow([*(network.units.column(name)[0] for name in _Row._fields[:-2]), "nodes", "links"])
     for row in _rows(picture, most_routes, progress):
         names = [network.node_labels[node] for node in row.nodes]
         table.writerow(
-            [_safe(row.origin), _safe(row.destination), *row[2:-2]]
+            [_safe(row.origin), _safe(row.destination), *list(_shown(row, network.units).values())[2:]]
             + [_safe(_joined(names)), _safe(_joined([network.link_labels[link] for link in row.links]))]
         )
 

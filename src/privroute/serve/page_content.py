@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privroute.release.explanation import explain
-from privroute.release.usefulness import useful_in_words
+from privroute.release.usefulness import quality_values, useful_in_words
 from privroute.serve.answers import LinkTimes, exact_label
 from privroute.serve.layout import Projection, drawing_points
 
@@ -26,6 +26,7 @@ _MIN_PER_H = 60.0
 _SECONDS_PER_MIN = 60.0
 _MINUTE_US = 60_000_000
 _LARGEST_EXACT = 2**53 - 1
+_DECIMALS = {"ms": 7, "s": 3}  # of seconds on the page, by the unit in which times are shown; 2 for others
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,13 @@ class Picture:
                 "connector": np.flatnonzero(
                     network.no_through[network.tail] | network.no_through[network.head]
                 ).tolist(),
-                "duration_free_flow": _short(times.free_flow_s, 2),
+                "duration_free_flow": _short(times.free_flow_s, self._decimals),
                 "distance": None if times.length_m is None else _short(times.length_m, 1),
                 "capacity_per_h": _short(network.capacity_per_min * _MIN_PER_H, 1),
                 **now["links"],
             },
             **self._map(),
+            "units": self._units(),
             "pairs": len(self.release.policy.pairs),
             "hours": f"{certificate.calendar}",
             "certificate": certificate.as_dict(),
@@ -111,7 +113,7 @@ class Picture:
                 else _short(_trip_ends_per_h(demand, network.nodes)[network.zones], 1)
             },
             "links": {
-                "duration": _short(self.times.duration_s, 2),
+                "duration": _short(self.times.duration_s, self._decimals),
                 "volume_per_h": _short(columns["volume_per_h"], 1) if "volume_per_h" in columns else None,
                 "value": _short(columns[coloured_by], 4),
             },
@@ -120,8 +122,19 @@ class Picture:
             "vehicles_per_h": None if demand is None else round(demand.total_per_min * _MIN_PER_H, 1),
             "example": [exact_label(label) for label in self.example_labels()],
             "useful": useful_in_words(self.release),
-            "quality": None if self.release.quality is None else self.release.quality.as_dict(),
+            "quality": quality_values(self.release),
         }
+
+    @property
+    def _decimals(self) -> int:
+        return _DECIMALS.get(self.release.network.units.time, 2)
+
+    def _units(self) -> dict[str, Any]:
+        """The words of the page, and factors from minutes and amounts per hour to what is shown."""
+        units = self.release.network.units
+        words = {"requests": units.requests, "times": units.times, "empty": units.empty, "delay": units.delay}
+        factors = {"time_per_min": units.time_per_min, "flow_per_h": units.flow_per_h}
+        return {**units.as_dict(), **words, **factors, "roads": units.on_roads, "hourly": units.hourly}
 
     def _periods(self) -> list[dict[str, Any]] | None:
         """The periods of the day, by kinds of days; None where there is one."""
@@ -180,7 +193,7 @@ class Picture:
 
 
 def _trip_ends_per_h(demand: Demand, nodes: int) -> NDArray[np.float64]:
-    """(nodes,) vehicles an hour that start or end at each node."""
+    """(nodes,) traffic an hour that starts or ends at each node."""
     ends = (demand.pairs.origin, demand.pairs.destination)
     return np.asarray(_MIN_PER_H * sum(np.bincount(each, demand.rate_per_min, nodes) for each in ends))
 

@@ -5,13 +5,14 @@ Computed from the released policy and the released demand alone, when it is firs
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privroute.advice.compliance import compliance_curve
-from privroute.advice.losses import LOSSES_MIN, who_loses
+from privroute.advice.losses import LOSSES, losses_in, who_loses
 from privroute.advice.select_link import select_link
 from privroute.errors import PolicyError
 from privroute.serve.answers import exact_label
@@ -35,16 +36,20 @@ def people_of(release: Release) -> dict[str, Any]:
         raise PolicyError("this release has no demand, so gains and losses are not known")
     losses = who_loses(network, policy, demand, gap=_GAP)
     zones = losses.zone_loss()[network.zones]
+    digits = _DIGITS + round(math.log10(max(network.units.time_per_min, 1.0)))  # of a unit of time, not of a minute
     return {
-        "limits_min": list(LOSSES_MIN),
-        "mean_min": _short(float(demand.rate_per_min @ losses.policy_min) / demand.total_per_min),
-        "against": _rounded(losses.as_dict()),
-        "by_distance": [_rounded(asdict(row)) for row in losses.by_distance()],
-        "by_zone": [_labelled(asdict(row), "zone") for row in losses.by_zone()[:_WORST]],
-        "zone_loss_min": [_short(value) if np.isfinite(value) else None for value in zones.tolist()],
-        "worst": [_labelled(asdict(row), "origin", "destination") for row in losses.worst(_WORST)],
+        "units": network.units.as_dict(),
+        "limits": list(LOSSES),
+        "limits_min": list(losses_in(network.units)),
+        "mean_min": _short(float(demand.rate_per_min @ losses.policy_min) / demand.total_per_min, digits),
+        "against": _rounded(losses.as_dict(), digits),
+        "by_distance": [_rounded(asdict(row), digits) for row in losses.by_distance()],
+        "by_zone": [_labelled(asdict(row), digits, "zone") for row in losses.by_zone()[:_WORST]],
+        "zone_loss_min": [_short(value, digits) if np.isfinite(value) else None for value in zones.tolist()],
+        "worst": [_labelled(asdict(row), digits, "origin", "destination") for row in losses.worst(_WORST)],
         "compliance": [
-            _rounded(row.as_dict()) for row in compliance_curve(network, policy, demand, shares=SHARES, gap=_GAP)
+            _rounded(row.as_dict(), digits)
+            for row in compliance_curve(network, policy, demand, shares=SHARES, gap=_GAP)
         ],
     }
 
@@ -55,6 +60,7 @@ def link_use(release: Release, link: Label, limit: int) -> dict[str, Any]:
     network, pairs, labels = release.network, release.policy.pairs, release.network.end_labels
     rates = used.rate_per_min
     return {
+        "units": network.units.as_dict(),
         "link": exact_label(network.link_labels[used.link]),
         "from_node": exact_label(network.node_labels[network.tail[used.link]]),
         "to_node": exact_label(network.node_labels[network.head[used.link]]),
@@ -72,17 +78,17 @@ def link_use(release: Release, link: Label, limit: int) -> dict[str, Any]:
     }
 
 
-def _labelled(row: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {**_rounded(row), **{name: exact_label(row[name]) for name in names}}
+def _labelled(row: dict[str, Any], digits: int, *names: str) -> dict[str, Any]:
+    return {**_rounded(row, digits), **{name: exact_label(row[name]) for name in names}}
 
 
-def _rounded(values: Any) -> Any:
+def _rounded(values: Any, digits: int) -> Any:
     if isinstance(values, dict):
-        return {name: _rounded(value) for name, value in values.items()}
+        return {name: _rounded(value, digits) for name, value in values.items()}
     if isinstance(values, list | tuple):
-        return [_rounded(value) for value in values]
-    return _short(values) if isinstance(values, float) else values
+        return [_rounded(value, digits) for value in values]
+    return _short(values, digits) if isinstance(values, float) else values
 
 
-def _short(value: float) -> float:
-    return round(float(value), _DIGITS)
+def _short(value: float, digits: int = _DIGITS) -> float:
+    return round(float(value), digits)

@@ -43,6 +43,17 @@ _LARGEST_LABEL = 10**18 - 1
 Label = Annotated[int, Field(ge=-_LARGEST_LABEL, le=_LARGEST_LABEL)] | str
 
 
+class UnitsOfRelease(BaseModel):
+    """In what traffic is counted. Numbers have the units that their descriptions say, whatever is shown to people."""
+
+    request: str = Field(description="What one record of the data is.")
+    flow: str = Field(
+        description="Unit in which traffic is shown. Fields that end in `_per_h` or `_per_hour` have this amount per "
+        "hour, whatever they are called: Mbit per hour where it is Mbit/s."
+    )
+    time: str = Field(description="Unit in which times are shown. Fields that end in `_min` are minutes.")
+
+
 class Route(BaseModel):
     """One route from origin to destination."""
 
@@ -57,7 +68,7 @@ class Route(BaseModel):
     nodes: list[Label] = Field(
         description="Nodes from origin to destination; integers that JSON readers would round are strings."
     )
-    links: list[Label] = Field(description="Links in driving order.")
+    links: list[Label] = Field(description="Links in their order.")
 
 
 class Period(BaseModel):
@@ -81,6 +92,7 @@ class Periods(BaseModel):
     """All periods of a release."""
 
     release: str
+    units: UnitsOfRelease
     periods: list[MeasuredPeriod]
 
 
@@ -196,6 +208,7 @@ class CertificateAnswer(BaseModel):
     )
     certificate: dict[str, Any]
     words: dict[str, Any] = Field(description="The certificate in sentences: what it protects and what it does not.")
+    units: UnitsOfRelease
 
 
 class FeatureCollection(BaseModel):
@@ -204,6 +217,7 @@ class FeatureCollection(BaseModel):
     type: Literal["FeatureCollection"]
     features: list[dict[str, Any]]
     computed_layout: bool = Field(description="True if the network has no coordinates and a layout was computed.")
+    units: UnitsOfRelease
 
 
 class LinkPair(BaseModel):
@@ -220,6 +234,7 @@ class LinkAnswer(BaseModel):
 
     code: Literal["Ok"]
     release: str
+    units: UnitsOfRelease
     link: Label
     from_node: Label
     to_node: Label
@@ -233,7 +248,9 @@ class PeopleAnswer(BaseModel):
 
     code: Literal["Ok"]
     release: str
-    limits_min: list[float] = Field(description="Minutes that a trip may lose before it counts in a share.")
+    units: UnitsOfRelease
+    limits: list[float] = Field(description="What a trip may lose before it counts in a share, in `units.time`.")
+    limits_min: list[float] = Field(description="The same as `limits`, minutes.")
     mean_min: float = Field(description="Of a trip of the released demand on the policy.")
     against: dict[str, Any] = Field(description="Against the fastest route of the moment, and the equilibrium.")
     by_distance: list[dict[str, Any]]

@@ -136,7 +136,8 @@ class Service:
             for name, values in picture.link_columns.items()
         }
         found = feature_collection(network, points, columns, per_hour=True)
-        return Document(orjson.dumps({**found, "computed_layout": network.coordinates is None}), GEOJSON)
+        more = {"computed_layout": network.coordinates is None, "units": network.units.as_dict()}
+        return Document(orjson.dumps({**found, **more}), GEOJSON)
 
     def link_use(self, link: str, limit: int) -> bytes:
         """The pairs that use a link."""
@@ -164,7 +165,8 @@ class Service:
 
     def periods(self) -> Document:
         """The periods and kinds of days, and whether each was measured to be useful."""
-        found = {"release": self.id, "periods": [period_values(each) for each in self.release.each()]}
+        units = self.release.network.units.as_dict()
+        found = {"release": self.id, "units": units, "periods": [period_values(each) for each in self.release.each()]}
         return Document(orjson.dumps(found), JSON)
 
     @lru_cache(maxsize=1)  # noqa: B019
@@ -177,6 +179,7 @@ class Service:
             "private": certificate.private,
             "certificate": certificate.as_dict(),
             "words": words,
+            "units": certificate.units.as_dict(),
         }
         return Document(orjson.dumps(found), JSON)
 

@@ -33,6 +33,7 @@ class DriveWriter:
     def __init__(self, navigator: Navigator) -> None:
         self._navigator = navigator
         self._streets = navigator.places.streets
+        self._digits = 1 if navigator.network.units.on_roads else 9  # tenths of a second are long in a data network
 
     def route(self, drive: Drive, *, geometries: str, overview: str, steps: bool, weight_name: str) -> dict[str, Any]:
         """A route object: geometry, unless overview is "false", numbers and one leg."""
@@ -79,7 +80,7 @@ class DriveWriter:
 
     def _total(self, pieces: tuple[Piece, ...] | list[Piece], values: NDArray[np.float64]) -> float | None:
         total = sum(float(values[piece.link]) * (piece.end - piece.begin) for piece in pieces)
-        return round(total, 1) if math.isfinite(total) else None
+        return round(total, self._digits) if math.isfinite(total) else None
 
     def _summary(self, pieces: tuple[Piece, ...]) -> str:
         """The two names along which most is driven, in driving order."""

@@ -10,6 +10,7 @@ from privroute.demand.without_data import free_flow_policy
 from privroute.errors import InputError
 from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.handover.fleet import Fleet
+from privroute.handover.physical import check_roads
 from privroute.handover.routes import demand_of
 from privroute.network.checks import one_of
 from privroute.progress import check_progress, tell
@@ -117,8 +118,9 @@ def simulate(
     period_min : how long vehicles depart; platoon : vehicles that drive together
     seeds : one run for each; vehicles, departures and routes are drawn from them
     """
-    traffic = demand_of(release, demand) * demand_share
     network = release.network
+    check_roads(network)
+    traffic = demand_of(release, demand) * demand_share
     policies = {
         "released": release.policy,
         "optimum": solve_optimum(network, traffic, gap=_GAP).policy,

@@ -108,7 +108,7 @@
     async people() {
       return this.found.people;
     }
-    // By the routes that are in the file: links of a route, probabilities and, if there is a demand, vehicles per hour.
+    // By the routes that are in the file: links of a route, probabilities and, if there is a demand, traffic per hour.
     async linkUse(label) {
       const { links, nodes } = this.found, { table } = this;
       const link = links.label.findIndex((each) => String(each) === label);
@@ -136,6 +136,8 @@
   const start = async () => {
     const source = by("embedded-drawing") ? new Embedded() : new Service();
     const drawing = await source.drawing();
+    privroute.units = drawing.units;
+    if (!drawing.units.roads) withoutStreets(drawing.units);
     const opened = {}; // what happens when a tab is opened
     const open = privroute.tabs((name) => opened[name]?.(), () => map?.mark(null, null));
     let map = null;
@@ -152,7 +154,7 @@
     map = new privroute.NetworkMap(by("map"), drawing, {
       choose: (zone) => pick(String(drawing.nodes.label[zone])),
       link: (link) => (by("links").hidden ? false : (selectLink(link), true)),
-      place: projection ? (at) => pick(placeAt(at)) : null,
+      place: projection && drawing.units.roads ? (at) => pick(placeAt(at)) : null,
       legend: (ofLosses) => (ofLosses ? privroute.showLossLegend(by("legend")) : privroute.showLegend(by("legend"), drawing)),
       describe: ({ zone, link }) => (zone === undefined ? describeLink(link) : describeZone(zone)),
     });
@@ -161,7 +163,7 @@
     const placeAt = (at, name = "") => {
       if (source instanceof Embedded) {
         const { zone, x, y, label } = drawing.nodes;
-        const far = (node) => Math.hypot(x[node] - at[0], y[node] - at[1]);
+        const far = (each) => Math.hypot(x[each] - at[0], y[each] - at[1]);
         return String(label[zone.reduce((best, each) => (far(each) < far(best) ? each : best))]);
       }
       const text = projection.degrees(at).map((value) => value.toFixed(6)).join(",");
@@ -178,15 +180,15 @@
     const describeZone = (zone) => {
       const i = drawing.nodes.zone.indexOf(zone);
       const perHour = drawing.nodes.zone_per_h;
-      const lost = map.losses && map.losses[i] !== null ? `\n${privroute.signed(map.losses[i])} for a mean trip from here` : "";
-      return `Zone ${drawing.nodes.label[zone]}${lost}${perHour ? `\n${words.count(perHour[i])} trips per hour start or end here` : ""}`;
+      const lost = map.losses && map.losses[i] !== null ? `\n${privroute.signed(map.losses[i])} for a mean ${drawing.units.request} from here` : "";
+      return `Zone ${drawing.nodes.label[zone]}${lost}${perHour ? `\n${drawing.units.roads ? `${words.count(perHour[i])} ${drawing.units.requests} per hour` : `${words.flow(perHour[i])} ${drawing.units.flow}`} start or end here` : ""}`;
     };
     const describeLink = (i) => {
       const { links, nodes } = drawing;
       const lines = [map.shapes.name(i) || `${nodes.label[links.tail[i]]} → ${nodes.label[links.head[i]]}`];
-      if (links.volume_per_h) lines.push(`${words.count(links.volume_per_h[i])} of ${words.count(links.capacity_per_h[i])} vehicles per hour (${links.value[i] === null ? "–" : links.value[i].toFixed(2)})`);
+      if (links.volume_per_h) lines.push(`${words.flow(links.volume_per_h[i])} of ${words.flow(links.capacity_per_h[i])} ${drawing.units.flow} (${links.value[i] === null ? "–" : links.value[i].toFixed(2)})`);
       else lines.push(`used by ${words.several(links.value[i], "pair")}`);
-      lines.push(`${words.minutes(links.duration[i])}${links.volume_per_h ? `, ${words.minutes(links.duration_free_flow[i])} on empty roads` : ""}`);
+      lines.push(`${words.time(links.duration[i])}${links.volume_per_h ? `, ${words.time(links.duration_free_flow[i])} on ${drawing.units.empty}` : ""}`);
       return lines.join("\n");
     };
 
@@ -246,7 +248,7 @@
         privroute.showRoutes(sheet, drawing, { ...shown, origin: shownAs(origin), destination: shownAs(destination) }, { press, look, sample });
         const { shares, rest } = privroute.shares(routes);
         say(`${words.several(routes.length, "route")} from ${shownAs(origin)} to ${shownAs(destination)}: ${routes.map((route, i) =>
-          `${shares[i]} %, ${words.minutes(route.duration)}`).join("; ")}${rest === null ? "" : `; others ${rest} %`}.`);
+          `${shares[i]} %, ${words.time(route.duration)}`).join("; ")}${rest === null ? "" : `; others ${rest} %`}.`);
       } catch (problem) {
         if (chosen.origin !== origin || chosen.destination !== destination) return;
         privroute.showProblem(sheet, "No routes", problem.message);
@@ -293,7 +295,7 @@
       const times = routes.map((_, j) => tally.filter((each) => each === j).length);
       by("drawn-count").dataset.draws = tally.length;
       by("drawn-count").textContent = routes.length === 1 ? "Route 1 (the only route)." : `Sampled: route ${i + 1}.  ${tally.length > 1 ? `Total: ${times.map((each, j) => `${each} × ${j + 1}`).join(", ")}.` : ""}`;
-      say(`Sampled: route ${i + 1} of ${routes.length}, ${words.minutes(routes[i].duration)}.`);
+      say(`Sampled: route ${i + 1} of ${routes.length}, ${words.time(routes[i].duration)}.`);
     };
 
     by("swap").addEventListener("click", () => choose({ origin: chosen.destination, destination: chosen.origin }));
@@ -372,6 +374,15 @@
     };
     await choose({ origin: ofHash("origin"), destination: ofHash("destination") });
     document.documentElement.dataset.ready = "true";
+  };
+
+  // The page's own texts speak of streets and trips.
+  const withoutStreets = ({ request }) => {
+    for (const which of ["origin", "destination"]) {
+      by(which).placeholder = "Zone, or click the map";
+      by(`${which}-list`).setAttribute("aria-label", "Zones");
+    }
+    by("day").setAttribute("aria-label", `When the ${request} starts`);
   };
 
   const verdict = (drawing, show) => {

@@ -43,7 +43,7 @@ privroute.DayChooser = class {
     const text = `${name ? `${name}, ` : ""}${period}`;
     this.slider.value = String(hour);
     this.slider.setAttribute("aria-valuetext", text);
-    this.now.textContent = rate === null ? text : `${text} · ${privroute.words.count(rate)} vehicles per hour`;
+    this.now.textContent = rate === null ? text : `${text} · ${privroute.words.flow(rate)} ${privroute.units.flow}`;
     this.buttons.forEach((button, kind) => button.setAttribute("aria-pressed", String(kind === this.kind)));
     const largest = Math.max(...this.periods.map((each) => each.vehicles_per_h ?? 0), 1);
     const first = this.kind * this.perKind;

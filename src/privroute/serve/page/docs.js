@@ -12,14 +12,14 @@
   const marked = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
   const paragraphs = (text) => (text || "").split(/\n\n+/).map((part) => element("p", {}, ...marked(part.replaceAll("\n", " "))));
   const follow = (description, schema) => (schema && schema.$ref ? description.components.schemas[schema.$ref.split("/").at(-1)] : schema || {});
-  const kind = (description, schema) => {
+  const kind = (schema) => {
     if (!schema) return "";
     if (schema.$ref) return schema.$ref.split("/").at(-1);
-    if (schema.anyOf) return schema.anyOf.map((each) => kind(description, each)).join(" or ");
+    if (schema.anyOf) return schema.anyOf.map((each) => kind(each)).join(" or ");
     if (schema.const !== undefined) return JSON.stringify(schema.const);
     if (schema.enum) return schema.enum.map((each) => JSON.stringify(each)).join(" or ");
     if (schema.type === "array") {
-      const of = schema.prefixItems ? `[${schema.prefixItems.map((each) => kind(description, each)).join(", ")}]` : kind(description, schema.items);
+      const of = schema.prefixItems ? `[${schema.prefixItems.map((each) => kind(each)).join(", ")}]` : kind(schema.items);
       return `list of ${of || "anything"}`;
     }
     return schema.type || "anything";
@@ -27,7 +27,7 @@
   const table = (rows) => element("table", {}, element("tbody", {}, ...rows.map(([name, type, text]) =>
     element("tr", {}, element("td", {}, element("code", {}, name)), element("td", {}, type), element("td", {}, ...marked(text || ""))))));
   const properties = (description, schema) => table(Object.entries(follow(description, schema).properties || {}).map(
-    ([name, each]) => [name, kind(description, each), each.description]));
+    ([name, each]) => [name, kind(each), each.description]));
 
   const operation = (description, path, method, about) => {
     const query = about.parameters || [];
@@ -39,11 +39,11 @@
     return element("section", { "aria-label": `${method} ${path}` },
       element("h2", {}, element("span", { class: "method" }, method.toUpperCase()), ` ${path}`),
       ...paragraphs(about.description), element("pre", {}, call),
-      ...(query.length ? [element("h3", {}, "Query"), table(query.map((each) => [each.name + (each.required ? "" : " (optional)"), kind(description, each.schema), each.description]))] : []),
+      ...(query.length ? [element("h3", {}, "Query"), table(query.map((each) => [each.name + (each.required ? "" : " (optional)"), kind(each.schema), each.description]))] : []),
       ...(body ? [element("h3", {}, "Body"), properties(description, body)] : []),
       element("h3", {}, "Responses"),
       table(Object.entries(about.responses).map(([status, each]) =>
-        [status, each.content ? kind(description, Object.values(each.content)[0].schema) : "", each.description])));
+        [status, each.content ? kind(Object.values(each.content)[0].schema) : "", each.description])));
   };
 
   fetch("openapi.json").then((answer) => answer.json()).then((description) => {

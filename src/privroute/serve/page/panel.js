@@ -17,10 +17,21 @@ privroute.element = (tag, attributes = {}, ...children) => {
 
 privroute.words = {
   count: (value) => Math.round(value).toLocaleString("en"),
-  minutes: (seconds) => (seconds === null ? "– min" : `${(seconds / 60).toFixed(1)} min`),
+  // A flow given per hour, in the release's unit: whole vehicles, four digits of other amounts.
+  flow: (perHour) => {
+    const { flow_per_h: factor, hourly } = privroute.units;
+    return hourly ? privroute.words.count(perHour * factor) : (perHour * factor).toLocaleString("en", { maximumSignificantDigits: 4 });
+  },
+  flowColumn: () => privroute.begin(privroute.units.flow.replace(" per hour", " / h")),
+  time: (seconds) => {
+    const { time, time_per_min: factor } = privroute.units;
+    return seconds === null ? `– ${time}` : `${((seconds / 60) * factor).toFixed(time === "min" ? 1 : 2)} ${time}`;
+  },
   kilometres: (metres) => (metres === null ? null : `${(metres / 1000).toFixed(metres < 9950 ? 1 : 0)} km`),
   several: (number, noun) => `${privroute.words.count(number)} ${noun}${number === 1 ? "" : "s"}`,
 };
+
+privroute.begin = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 // Percentages with one decimal that sum to exactly 100: the largest remainders are rounded up.
 privroute.percentages = (probabilities) => {
@@ -43,11 +54,11 @@ privroute.shares = (routes) => {
 };
 
 privroute.showFacts = (drawing) => {
-  const { count, several } = privroute.words;
+  const { flow, several } = privroute.words;
   document.getElementById("facts").textContent = [
     several(drawing.nodes.zone.length, "zone"), several(drawing.links.tail.length, "link"),
     several(drawing.pairs, "pair"), several(drawing.routes, "route"),
-    ...(drawing.vehicles_per_h === null ? [] : [`${count(drawing.vehicles_per_h)} vehicles per hour`]),
+    ...(drawing.vehicles_per_h === null ? [] : [`${flow(drawing.vehicles_per_h)} ${drawing.units.flow}`]),
   ].join("  ·  ");
 };
 
@@ -57,7 +68,7 @@ privroute.showStart = (sheet, drawing, choose) => {
   const numbers = [
     ["Pairs with routes", words.count(drawing.pairs)],
     ["Routes per pair", (drawing.routes / Math.max(drawing.pairs, 1)).toFixed(2)],
-    ...(drawing.vehicles_per_h === null ? [] : [["Vehicles per hour", words.count(drawing.vehicles_per_h)]]),
+    ...(drawing.vehicles_per_h === null ? [] : [[privroute.begin(drawing.units.flow), words.flow(drawing.vehicles_per_h)]]),
     ...(drawing.coloured_by === "volume_over_capacity"
       ? [["Links over capacity", words.count(drawing.links.value.filter((value) => value === null || value > 1).length)]]
       : []),
@@ -70,8 +81,8 @@ privroute.showStart = (sheet, drawing, choose) => {
         ? "Click two places on the map, or type zones or streets. The policy"
         : "Select two zones on the map, or type their labels. The policy",
       drawing.certificate.options && drawing.certificate.options.fairness > 0
-        ? `  spreads the trips of each pair over routes, a compromise between the least total travel time and equal times on all of them (fairness ${drawing.certificate.options.fairness}).`
-        : "  spreads the trips of each pair over routes so that the total travel time is as small as possible."),
+        ? `  spreads the ${drawing.units.requests} of each pair over routes, a compromise between the least total ${drawing.units.delay} and equal times on all of them (fairness ${drawing.certificate.options.fairness}).`
+        : `  spreads the ${drawing.units.requests} of each pair over routes so that the total ${drawing.units.delay} is as small as possible.`),
     ...(drawing.pairs
       ? [element("p", {}, "Example: ",
           element("button", { type: "button", class: "text-button", id: "example", onclick: () => choose(origin, destination) }, `${origin} → ${destination}`))]
@@ -95,13 +106,13 @@ privroute.showRoutes = (sheet, drawing, found, listeners) => {
   const busy = drawing.coloured_by === "volume_over_capacity";
   const listed = routes.reduce((sum, route) => sum + route.probability, 0) || 1;
   const mean = routes.reduce((sum, route) => sum + route.probability * route.duration, 0) / listed;
-  const at = busy ? " at the released demand" : " on empty roads";
+  const at = busy ? " at the released demand" : ` on ${drawing.units.empty}`;
   const choices = routes.map((route, i) => {
     const colour = i < privroute.LANES ? `route-${i}` : "ink-soft";
     const details = [words.kilometres(route.distance), words.several(route.links.length, "link"),
-      busy ? `${words.minutes(route.duration_free_flow)} on empty roads` : null].filter(Boolean).join(" · ");
+      busy ? `${words.time(route.duration_free_flow)} on ${drawing.units.empty}` : null].filter(Boolean).join(" · ");
     const via = route.streets && route.streets.length ? privroute.via(["", ...route.streets, ""]) : privroute.via(route.nodes);
-    const said = `Route ${i + 1}: ${shares[i]} %, ${words.minutes(route.duration)}, ${details}, by ${via}`;
+    const said = `Route ${i + 1}: ${shares[i]} %, ${words.time(route.duration)}, ${details}, by ${via}`;
     return element("li", {}, element("button", {
       type: "button", class: "choice", colour, "aria-pressed": "false", "aria-label": said,
       "data-probability": route.probability, onclick: () => listeners.press(i),
@@ -111,7 +122,7 @@ privroute.showRoutes = (sheet, drawing, found, listeners) => {
       element("span", { class: "badge" }, String(i + 1)), element("strong", { class: "share" }, `${shares[i]} %`),
       element("span", { class: "track" }, element("span", { class: "fill", width: `${route.probability * 100}%` }))),
     element("span", { class: "measure" },
-      element("span"), element("span", { class: "minutes" }, words.minutes(route.duration)),
+      element("span"), element("span", { class: "minutes" }, words.time(route.duration)),
       element("span", { class: "track thin" },
         element("span", { class: "fill", width: `${((route.duration ?? 0) / longest) * 100}%` },
           element("span", { class: "empty", width: `${(route.duration_free_flow / route.duration) * 100}%` })))),
@@ -121,10 +132,10 @@ privroute.showRoutes = (sheet, drawing, found, listeners) => {
   sheet.replaceChildren(
     element("h2", { id: "routes-title" }, `${origin} → ${destination}`),
     element("p", { class: "soft", id: "spread" }, rest !== null
-      ? `The ${words.several(routes.length, "most probable route")}, ${words.minutes(mean)} on average${at}. Other routes have ${rest} % together.`
+      ? `The ${words.several(routes.length, "most probable route")}, ${words.time(mean)} on average${at}. Other routes have ${rest} % together.`
       : routes.length === 1
-        ? `All trips take the same route, ${words.minutes(mean)}${at}.`
-        : `Trips are spread over ${routes.length} routes, ${words.minutes(mean)} on average${at}.`),
+        ? `All ${drawing.units.requests} take the same route, ${words.time(mean)}${at}.`
+        : `${privroute.begin(drawing.units.requests)} are spread over ${routes.length} routes, ${words.time(mean)} on average${at}.`),
     element("ul", { class: "choices", "aria-label": "Routes, the most probable first" }, ...choices),
     element("button", { type: "button", class: "action", id: "sample", onclick: listeners.sample }, "Sample a route"),
     element("p", { class: "drawn-count", id: "drawn-count" }),
@@ -174,10 +185,10 @@ privroute.showLinks = (sheet, drawing, select) => {
     element("td", {}, element("span", { class: "swatch", colour: `class-${privroute.classOf(links.value[i], breaks)}` }),
       element("button", { type: "button", class: "text-button", "data-link": i, onclick: () => select(i) }, ...linkName(i))),
     ...(busy
-      ? [element("td", {}, words.count(links.volume_per_h[i])), element("td", {}, words.count(links.capacity_per_h[i])),
+      ? [element("td", {}, words.flow(links.volume_per_h[i])), element("td", {}, words.flow(links.capacity_per_h[i])),
         element("td", {}, links.value[i] === null ? "–" : links.value[i].toFixed(2))]
       : [element("td", {}, words.count(links.value[i]))])));
-  const columns = busy ? ["Link", "Vehicles / h", "Capacity / h", "Ratio"] : ["Link", "Pairs"];
+  const columns = busy ? ["Link", words.flowColumn(), drawing.units.hourly ? "Capacity / h" : "Capacity", "Ratio"] : ["Link", "Pairs"];
   sheet.replaceChildren(
     element("h2", {}, busy ? "Links with the highest volume / capacity" : "Most used links"),
     element("p", { class: "soft" }, "Click a link, here or on the map, to see which pairs use it."),
