@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from queue import Empty, SimpleQueue
+from threading import Semaphore, Thread
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-__all__ = ["Map", "available_threads", "shared_by"]
+__all__ = ["Map", "available_threads", "made_ahead", "shared_by"]
 
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
@@ -40,3 +42,61 @@ def shared_by(threads: int) -> Generator[Map]:
         return
     with ThreadPoolExecutor(threads) as crew:
         yield crew.map
+
+
+def made_ahead(parts: Iterable[Iterable[_Made]], threads: int) -> Iterator[_Made]:
+    """All items of all parts, in the order in which they are ready.
+
+    Each part is made by one thread from its first item to its last, several parts at a time. A thread waits while as
+    many items as there are threads are not yet taken. The first exception of a part ends everything and is raised here;
+    a caller that stops early ends the threads after the items that they are making.
+    """
+    crew = _Crew(parts, threads)
+    try:
+        while crew.working:
+            kind, found = crew.ready.get()
+            if kind == "problem":
+                raise found
+            if kind == "end":
+                crew.working -= 1
+            else:
+                yield found
+                crew.room.release()
+    finally:
+        crew.stop()
+
+
+class _Crew:
+    """Threads that make items: ready : ("item", one), ("problem", exception) or ("end", None), once for each thread."""
+
+    def __init__(self, parts: Iterable[Iterable[Any]], threads: int) -> None:
+        self.ready: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+        self.room = Semaphore(threads)
+        self._parts: SimpleQueue[Iterable[Any]] = SimpleQueue()
+        for part in parts:
+            self._parts.put(part)
+        self._stopped = False
+        self.working = min(threads, self._parts.qsize())
+        self._threads = [Thread(target=self._make, daemon=True) for _ in range(self.working)]
+        for thread in self._threads:
+            thread.start()
+
+    def _make(self) -> None:
+        try:
+            while not self._stopped:
+                for item in self._parts.get_nowait():
+                    self.room.acquire()
+                    if self._stopped:
+                        return
+                    self.ready.put(("item", item))
+        except Empty:
+            self.ready.put(("end", None))
+        except BaseException as problem:  # noqa: BLE001 - raised in the caller's thread
+            self.ready.put(("problem", problem))
+
+    def stop(self) -> None:
+        """End the threads; whoever waits for room gets it."""
+        self._stopped = True
+        self.room.release(max(1, len(self._threads)))
+        for thread in self._threads:
+            thread.join()

@@ -129,6 +129,8 @@ def _one_layout(chance: random.Random, like: Layout | None) -> Layout:
             kinds[end], makers[end] = _zones(chance, parquet=parquet)
     kinds["user"], makers["user"] = _ids(chance, parquet=parquet)
     options = dict(like.options) if like else options | _days_and_bounds(chance, several=isinstance(period, list))
+    if "weight" in options:
+        kinds["load"], makers["load"] = _weights(chance, parquet=parquet)
     if parquet:
         idle = _add_idle_columns(chance, kinds, makers)
         int96 = pa.types.is_timestamp(kinds["departure"]) and chance.random() < 0.2
@@ -152,6 +154,10 @@ def _days_and_bounds(chance: random.Random, *, several: bool) -> dict[str, Any]:
                 "max_for_total": chance.randint(3, 5),
                 "each_period": several and chance.random() < 0.5,
             }
+    if "bounds" not in options and chance.random() < 0.2:
+        most = options.get("max_per_pair", options.get("max_requests", 5))
+        per = chance.choice([1.0, 0.1, 2.5])
+        options |= {"weight": "load", "weight_unit": per, "max_weight": chance.randint(1, most)}
     if chance.random() < 0.3:
         options["weekdays"] = chance.choice(["mon-fri", "sat,sun", "fri"])
     elif chance.random() < 0.2:
@@ -356,6 +362,16 @@ def _ids(chance: random.Random, *, parquet: bool) -> tuple[Any, Make]:
     if kind == pa.uuid():
         return kind, _or_odd(lambda c: uuid.UUID(int=c.randint(1, 3)).bytes, [])
     return kind, _numbers(kind, [1, 2, 3]) or _or_odd(lambda c: c.choice(USERS).encode(), BROKEN)
+
+
+def _weights(chance: random.Random, *, parquet: bool) -> tuple[Any, Make]:
+    """Fractions of units, ties of rounding among them."""
+    kind = chance.choice([_number_kind(chance), pa.float64(), _text_kind(chance)]) if parquet else pa.string()
+    if pa.types.is_floating(kind):
+        odd = [float("nan"), float("inf"), -1.0, -0.0, 1e4]
+        return kind, _or_odd(lambda c: c.choice([0.0, 0.05, 0.25, 1.25, 2.5, 3.75, 5.0]), odd)
+    texts = [b"0.05", b"1.25", b"2", b" 3.75 ", b"-0", b"1e0", b"5."]
+    return kind, _numbers(kind, [0, 1, 2, 5]) or _or_odd(lambda c: c.choice(texts), BROKEN)
 
 
 def _add_idle_columns(chance: random.Random, kinds: dict[str, Any], makers: dict[str, Make]) -> list[str]:

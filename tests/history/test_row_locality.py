@@ -217,7 +217,9 @@ def _command(roads: Path, paths: list[Path], options: dict[str, Any], out: Path)
     for name, flag in flags.items():
         if name in options:
             words += [f"--{flag}", options[name]]
-    keys = {f"trips.{name}": options[name] for name in ("epoch_unit", "time_format") if name in options}
+    of_trips = ("epoch_unit", "time_format", "weight", "weight_unit")
+    keys = {f"trips.{name}": options[name] for name in of_trips if name in options}
+    keys |= {"unit.max_weight": options["max_weight"]} if "max_weight" in options else {}
     keys |= {f"calendar.{name}": options[name] for name in ("day_types", "holidays") if name in options}
     keys |= {f"unit.{name}": value for name, value in options.get("bounds", {}).items()}
     for name, value in keys.items():

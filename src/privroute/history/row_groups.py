@@ -86,7 +86,10 @@ def row_group_batches(path: Path, names: Sequence[str]) -> Iterator[Any]:
     ]
     for run in _runs(path, metadata, texts):
         with _reader(path, metadata, run.dictionaries) as reader:
-            yield from reader.iter_batches(run.batch_rows, row_groups=run.groups, columns=list(names))
+            # one thread a file is faster than one a column, which wait for each other after every batch
+            yield from reader.iter_batches(
+                run.batch_rows, row_groups=run.groups, columns=list(names), use_threads=False
+            )
 
 
 def _reader(path: Path, metadata: Any, dictionaries: frozenset[str]) -> Any:

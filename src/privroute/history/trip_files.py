@@ -24,6 +24,7 @@ from privroute.history.row_groups import open_parquet
 from privroute.history.trip_batches import FORM_TYPES, csv_batches, form_of, parquet_batches
 from privroute.history.trip_texts import LONGEST_TEXT, SHORT_TEXT, TextRule
 from privroute.network.checks import show
+from privroute.threads import available_threads, made_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +36,7 @@ __all__ = ["COLUMN_ADVICE", "Source", "TripFile", "csv_file", "find_files", "sou
 _PARQUET = (".parquet", ".parq", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
 _COMPRESSED = (".gz", ".zst")
+_MOST_THREADS = 4  # each holds a batch or two
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +56,32 @@ class TripFile:
 
 
 class Source:
-    """Files whose columns have the same forms: one table, streamed once from the first file to the last.
-
-    PRIVATE, filled while the table is read: read, malformed : rows of the table, lines that are no rows
-    """
+    """PRIVATE. Files whose columns have the same forms: one table, streamed once."""
 
     def __init__(self, files: list[TripFile], longest_zone: int = 0) -> None:
         self.files = files
         self.forms = files[0].forms
         self._rules = [_rule(role, longest_zone) for role in self.forms]
-        self.read = 0
-        self.malformed = 0
         self.unreadable: Path | None = None
         self.interrupted = False
         self.out_of_memory = False
         self._sizes = [file.path.stat().st_size for file in files]
-        self._done = 0
-        self._share = 0.0
+        self._readings = [_Reading() for _ in files]
+
+    @property
+    def read(self) -> int:
+        """Rows of the table so far, also those that were left out."""
+        return sum(reading.rows for reading in self._readings)
+
+    @property
+    def malformed(self) -> int:
+        """Lines so far that are no rows."""
+        return sum(reading.malformed for reading in self._readings)
 
     @property
     def bytes_done(self) -> float:
         """About how much of the files has been read."""
-        done = self._done  # read once: another thread counts it up
-        return sum(self._sizes[:done]) + self._share * sum(self._sizes[done : done + 1])
+        return sum(size * reading.share for size, reading in zip(self._sizes, self._readings, strict=True))
 
     @property
     def bytes(self) -> int:
@@ -86,43 +91,54 @@ class Source:
     def stream(self, hours: Hours | None) -> Any:
         """The rows as Arrow's stream of batches, one column for each role; it can be read once.
 
+        Several files are read at a time, each by a thread, so batches come in any order.
         hours : outside of which no departure counts; rows there may be left out, but are counted as read
         """
         schema = pa.schema([(role, FORM_TYPES[form]) for role, form in self.forms.items()])
-        return pa.RecordBatchReader.from_batches(schema, self._batches(schema, hours))
+        files = zip(self.files, self._readings, strict=True)
+        parts = [self._batches(file, reading, schema, hours) for file, reading in files]
+        return pa.RecordBatchReader.from_batches(schema, made_ahead(parts, min(available_threads(), _MOST_THREADS)))
 
-    def _batches(self, schema: Any, hours: Hours | None) -> Iterator[Any]:
-        for file in self.files:
-            failed = True
-            try:
-                for columns in self._columns(file, hours):
-                    batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-                    if file.delimiter is not None:
-                        self.read += batch.num_rows
-                    yield batch
-                failed = False
-            except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as problem:  # which may quote values
-                self.out_of_memory = _is_lack_of_memory(problem)
-            except KeyboardInterrupt:  # in the midst of a batch, which DuckDB reports as any other error
-                self.interrupted = True
-                raise
-            if failed:
-                self.unreadable = file.path
-                raise ValueError  # DuckDB ends the statement; the reader says which file it was
-            self._done, self._share = self._done + 1, 0.0
+    def _batches(self, file: TripFile, reading: _Reading, schema: Any, hours: Hours | None) -> Iterator[Any]:
+        failed = True
+        try:
+            for columns in self._columns(file, reading, hours):
+                batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+                if file.delimiter is not None:
+                    reading.rows += batch.num_rows
+                yield batch
+            failed = False
+        except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as problem:  # which may quote values
+            self.out_of_memory = _is_lack_of_memory(problem)
+        except KeyboardInterrupt:  # in the midst of a batch, which DuckDB reports as any other error
+            self.interrupted = True
+            raise
+        if failed:
+            self.unreadable = file.path
+            raise ValueError  # DuckDB ends the statement; the reader says which file it was
+        reading.share = 1.0
 
-    def _columns(self, file: TripFile, hours: Hours | None) -> Iterator[list[Any]]:
+    def _columns(self, file: TripFile, reading: _Reading, hours: Hours | None) -> Iterator[list[Any]]:
         if file.delimiter is None:
             within = None if hours is None else (list(file.columns).index("departure"), hours)
-            return parquet_batches(file.path, list(file.columns.values()), self._rules, self._note_rows, within)
+            return parquet_batches(file.path, list(file.columns.values()), self._rules, reading.note_rows, within)
         positions = list(file.columns.values())
-        return csv_batches(file.path, file.delimiter, file.cells, positions, self._note_malformed, self._rules)
+        return csv_batches(file.path, file.delimiter, file.cells, positions, reading.note_malformed, self._rules)
 
-    def _note_rows(self, rows: int, share: float) -> None:
-        self.read += rows
-        self._share = share
 
-    def _note_malformed(self, lines: int) -> None:
+class _Reading:
+    """PRIVATE. How far the reading of a file is. Only the thread that reads it writes here."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.malformed = 0
+        self.share = 0.0
+
+    def note_rows(self, rows: int, share: float) -> None:
+        self.rows += rows
+        self.share = share
+
+    def note_malformed(self, lines: int) -> None:
         self.malformed += lines
 
 

@@ -53,13 +53,16 @@ class Tally:
 
         weight : as how many requests the trips count, all together; as many as they are where there are no weights
         """
-        trips = np.ones(reason.size, np.int64) if trips is None else trips
-        np.add.at(self.reasons, reason, trips)
-        good = reason == 0
+        if trips is None:
+            self.reasons += np.bincount(reason, minlength=len(REASONS))
+        else:
+            np.add.at(self.reasons, reason, trips)
+        good = np.flatnonzero(reason == 0)
         trips = trips if weight is None else weight
         slots = 0 if slot is None else slot[good].astype(np.int64)
         rows = self._row[slots, day[good].astype(np.int64)]
-        self._counts.add(rows * len(self._frame.pairs) + pair[good].astype(np.int64), trips[good])
+        cells = rows * len(self._frame.pairs) + pair[good].astype(np.int64)
+        self._counts.add(cells, np.ones(good.size, np.int64) if trips is None else trips[good])
 
     def add_requests(self, slot: Any, requests: Any) -> None:
         """Note how many requests of each slot count for a measured total."""
