@@ -35,9 +35,11 @@ def plain_matrix(
 
     place : position of each zone by its label as text; names : columns of origin, destination and trips
     """
-    data = _without_quotes(read_bytes(as_path(path)))
-    strange = data.translate(None, bytes(_PLAIN)) or data.count(b"\r") != data.count(b"\r\n")
-    header = data.partition(b"\n")[0].decode("ascii", "replace")
+    data = read_bytes(as_path(path))
+    start = data.find(b"\n") + 1
+    first, data = _without_quotes(data[:start]), _without_quotes(data[start:])  # often only the header has quotes
+    strange = any(text.translate(None, bytes(_PLAIN)) or _has_lone_returns(text) for text in (first, data))
+    header = first.decode("ascii", "replace").strip("\r\n")
     delimiter = max(",;\t", key=header.count)
     columns = [cell.strip().lower() for cell in header.split(delimiter)]
     long = layout == "long" or (layout == "auto" and set(names[:2]) <= set(columns))
@@ -52,12 +54,12 @@ def plain_matrix(
 
 
 def _without_quotes(data: bytes) -> bytes:
-    """The same without those that cells do not need; often only the header has any."""
-    last = data.rfind(b'"')
-    if last < 0:
-        return data
-    end = data.find(b"\n", last) + 1 or len(data)
-    return _NEEDLESS_QUOTES.sub(rb"\1", b"\n" + data[:end] + b"\n")[1:-1] + data[end:]
+    """The same lines without those that cells do not need."""
+    return _NEEDLESS_QUOTES.sub(rb"\1", b"\n" + data + b"\n")[1:-1] if b'"' in data else data
+
+
+def _has_lone_returns(data: bytes) -> bool:
+    return b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
 
 
 def _read(data: bytes, delimiter: str, columns: list[str], texts: list[str], numbers: list[str]) -> Any:
@@ -68,7 +70,7 @@ def _read(data: bytes, delimiter: str, columns: list[str], texts: list[str], num
     except ImportError:
         return None
     convert = csv.ConvertOptions(
-        column_types=dict.fromkeys(texts, pa.string()) | dict.fromkeys(numbers, pa.float64()),
+        column_types=dict.fromkeys(texts, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(numbers, pa.float64()),
         include_columns=[*texts, *numbers],
         null_values=[""],
         strings_can_be_null=True,
@@ -76,7 +78,7 @@ def _read(data: bytes, delimiter: str, columns: list[str], texts: list[str], num
     try:
         return csv.read_csv(
             pa.BufferReader(data),
-            read_options=csv.ReadOptions(column_names=columns, skip_rows=1, block_size=2**24),
+            read_options=csv.ReadOptions(column_names=columns, block_size=2**24),
             parse_options=csv.ParseOptions(delimiter=delimiter, quote_char=False),
             convert_options=convert,
         )
@@ -111,7 +113,7 @@ def _square(table: Any, place: dict[str, int], columns: list[str]) -> NDArray[np
 
 def _positions(column: Any, place: dict[str, int]) -> NDArray[np.int64] | None:
     """Positions of labels among the zones, or None if there is another one."""
-    encoded = column.combine_chunks().dictionary_encode()
+    encoded = column.unify_dictionaries().combine_chunks()
     found = []
     for text in encoded.dictionary.to_pylist():
         try:
