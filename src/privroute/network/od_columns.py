@@ -69,8 +69,9 @@ def _read(data: bytes, delimiter: str, columns: list[str], texts: list[str], num
         from pyarrow import csv  # noqa: PLC0415
     except ImportError:
         return None
+    label = pa.dictionary(pa.int32(), pa.string())
     convert = csv.ConvertOptions(
-        column_types=dict.fromkeys(texts, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(numbers, pa.float64()),
+        column_types=dict.fromkeys(texts, label) | dict.fromkeys(numbers, pa.float64()),
         include_columns=[*texts, *numbers],
         null_values=[""],
         strings_can_be_null=True,
