@@ -18,22 +18,20 @@ from hypothesis import strategies as st
 import privroute as pr
 from privroute.errors import FormatError, HistoryError, InputError
 from privroute.study.calendar import Calendar
-from privroute.study.schema import (
-    BY_ARGUMENT,
+from privroute.study.keys import (
     COLUMNS,
     DATE,
     DATES,
     DAYS_BY_NAME,
-    KEYS,
     NUMBER,
     PATH,
     PERIODS,
-    SECTIONS,
     TEXT,
     WEIGHTS,
     WHOLE,
     YES_NO,
 )
+from privroute.study.schema import BY_ARGUMENT, KEYS, SECTIONS
 from privroute.study.settings import Settings
 from privroute.study.source import Source
 from privroute.study.toml_text import as_toml

@@ -11,7 +11,8 @@ from privroute.cli.study_options import SETTINGS, SetOption, settings_of, with_k
 from privroute.cli.terminal import line, say, warn
 from privroute.errors import InputError, PrivrouteError
 from privroute.study.guarantee import delta_caveat
-from privroute.study.schema import KEYS, PATH
+from privroute.study.keys import PATH
+from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
     from privroute.study.settings import Settings

@@ -6,7 +6,8 @@ from typer.core import TyperCommand
 
 from privroute.cli.study_options import SETTINGS
 from privroute.errors import PrivrouteError
-from privroute.study.schema import BY_ARGUMENT, Key
+from privroute.study.keys import Key
+from privroute.study.schema import BY_ARGUMENT
 
 __all__ = ["Command"]
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privroute.errors import InputError
-from privroute.study.schema import KEYS, PERIODS, YES_NO, Key
+from privroute.study.keys import PERIODS, YES_NO, Key
+from privroute.study.schema import KEYS
 
 if TYPE_CHECKING:
     from privroute.study.settings import Settings

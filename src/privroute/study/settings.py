@@ -18,8 +18,9 @@ from privroute.network.text_files import as_path
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import as_contribution
 from privroute.study.guarantee import Guarantee
+from privroute.study.keys import PATH
 from privroute.study.mechanisms import MECHANISMS
-from privroute.study.schema import BY_ARGUMENT, KEYS, PATH, SECTIONS
+from privroute.study.schema import BY_ARGUMENT, KEYS, SECTIONS
 from privroute.study.source import BUILT_IN, Source
 from privroute.study.trip_format import TripFormat
 

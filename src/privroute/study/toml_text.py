@@ -11,7 +11,7 @@ from privroute.study.schema import KEYS, SECTIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privroute.study.schema import Key
+    from privroute.study.keys import Key
 
 __all__ = ["as_toml", "section_as_toml"]
 
