@@ -89,12 +89,13 @@ browser:
 	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium; fi
 
-# Ledgers and trips on servers are tested with a PostgreSQL and a Spark, which needs Java. Under CI=true they are installed
-# where there are none, and then the tests insist on them.
+# Ledgers and trips on servers are tested with a PostgreSQL and a Spark, which needs Java, and the proxy's configuration
+# with nginx. Under CI=true they are installed where there are none, and then the tests insist on them.
 servers:
 	@if [ "$$CI" = true ]; then \
 	  missing="$$(ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo postgresql) \
-	    $$(command -v java >/dev/null || echo openjdk-17-jre-headless)"; \
+	    $$(command -v java >/dev/null || echo openjdk-17-jre-headless) \
+	    $$([ -x /usr/sbin/nginx ] || echo nginx) $$(command -v openssl >/dev/null || echo openssl)"; \
 	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  if [ -n "$$(echo $$missing)" ]; then \
 	    $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends $$missing; fi; fi

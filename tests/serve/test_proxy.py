@@ -18,11 +18,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
+NGINX = shutil.which("nginx", path="/usr/sbin")
 CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
 BATCH = {"pairs": [[1, 20]] * 20_000}
 
-pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+pytestmark = pytest.mark.skipif(
+    (NGINX is None or shutil.which("openssl") is None) and os.environ.get("CI") != "true",
+    reason="there is no nginx or no openssl on this machine; they are required under CI=true only",
+)
 
 
 def free_port() -> int:
@@ -60,8 +63,6 @@ def proxy(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[in
     folder = tmp_path_factory.mktemp("proxy")
     certificate = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     files = ["-keyout", str(folder / "privkey.pem"), "-out", str(folder / "fullchain.pem")]
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
     subprocess.run([*certificate, *files], check=True, capture_output=True)
     port = free_port()
     upstream = address.removeprefix("http://").rstrip("/")
