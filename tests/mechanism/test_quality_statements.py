@@ -56,6 +56,21 @@ def test_slack_widens_every_limit_that_it_concerns() -> None:
         measured(1.0, 20.0, -1.0, 0.0)
 
 
+def test_a_loss_that_does_not_matter_is_not_called_worse() -> None:
+    def measured(own: float, other: float) -> Quality:
+        rows = {RELEASED: MeasuredRow(own, 1e-5), "equilibrium": MeasuredRow(other, 1e-5)}
+        return Quality(0.05, 100.0, 1e-5, rows)
+
+    assert measured(0.02, 0.001).verdict == "worse"  # by 0.02 %
+    small = measured(0.002, 0.0001)
+    assert small.verdict == "undecided"
+    assert small.words == "nothing to gain: what needs no data is within 0.01 % of the best possible"
+    assert small.above_optimum.low > 0
+    busy = measured(5.0, 5.0)
+    assert (busy.nothing_to_gain, busy.words) == (False, "not distinguishable from no data")
+    assert Quality.from_dict(json.loads(json.dumps(small.as_dict()))) == small
+
+
 def test_a_lighter_sample_gives_no_upper_limit_and_no_better() -> None:
     rows = {RELEASED: MeasuredRow(1.0, 0.1), "free_flow": MeasuredRow(20.0, 0.1)}
     every, scaled, kept = (Quality(0.05, 100.0, 0.01, rows, trips) for trips in ("all", "scaled", "kept"))

@@ -106,6 +106,15 @@ def test_read_network_knows_them_by_their_content(folder: Path) -> None:
     assert kind_of_network(folder / "zoo.graphml") == "Topology Zoo"
 
 
+def test_the_curve_that_they_have_anyhow_may_be_named(folder: Path) -> None:
+    queue = {"packet_bytes": 500.0, "queue_limit": 0.8}
+    named = pr.read_network(folder / "small.txt", latency="mm1", **queue)  # type: ignore[arg-type]
+    assert named == pr.read_network(folder / "small.txt", **queue)  # type: ignore[arg-type]
+    assert named != pr.read_network(folder / "small.txt")
+    with pytest.raises(pr.PrivrouteError, match="queue_limit is only valid with"):
+        pr.read_network(folder / "small.txt", latency="affine", **queue)  # type: ignore[arg-type]
+
+
 def test_places_on_a_drawing_have_no_lengths(folder: Path) -> None:
     (folder / "small.xml").write_text(XML.replace("geographical", "pixel"))
     (folder / "small.txt").write_text(NATIVE.replace("0.00 50.00", "310.00 50.00"))

@@ -105,6 +105,9 @@ def test_a_release_of_one_period_answers_by_the_clock_too() -> None:
     history = pr.DemandHistory.of(frame, pr.simulate_days(city.demand, days=5, seed=1).counts)
     release = pr.learn(city.network, history, pr.Guarantee(1.0, 1e-6), "counts", quality_share=0.0)
     assert release.at("2026-05-04 07:30") is release
+    for when in ("2026-05-04 07:30+00:00", dt.datetime(2026, 5, 4, 7, 30, tzinfo=dt.UTC)):
+        with pytest.raises(InputError, match="whose time zone is not known; omit the offset"):
+            release.at(when)
     with pytest.raises(ReleaseError, match="no policy"):
         release.at("2026-05-09 07:30")  # a Saturday
     assert pickle.loads(pickle.dumps(release.certificate)) == release.certificate  # noqa: S301

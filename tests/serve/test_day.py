@@ -50,6 +50,10 @@ def test_other_times_are_refused_and_answers_of_two_periods_have_two_tags(addres
     assert (refused.status_code, refused.json()["code"]) == (404, "NoRoute")
     bad = httpx.get(f"{address}/v1/routes", params={**ENDS, "departure": "noon"})
     assert (bad.status_code, bad.json()["code"]) == (404, "NoRoute")
+    shifted = httpx.get(f"{address}/v1/routes", params={**ENDS, "departure": "2026-05-04T07:30:00+02:00"})
+    now = httpx.get(f"{address}/v1/routes", params={**ENDS, "departure": "now"})
+    for answer, said in ((shifted, "omit the offset"), (now, "a local time instead of now")):
+        assert (answer.status_code, said in answer.json()["message"]) == (404, True)
     tags = {
         httpx.get(f"{address}/v1/routes", params={**ENDS, "departure": f"2026-05-04T0{hour}:30"}).headers["etag"]
         for hour in (7, 8)

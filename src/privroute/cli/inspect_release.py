@@ -1,5 +1,6 @@
 """`privroute inspect`: show a certificate in plain language."""
 
+import math
 from typing import Annotated
 
 import typer
@@ -11,9 +12,11 @@ from privroute.policy.routes import count_text
 from privroute.release.explanation import budget_in_words, explain, odds_factor, periods_in_words
 from privroute.release.signal import Signal
 from privroute.release.signing import signed_by
-from privroute.release.usefulness import is_thin, period_values, quality_values, useful_in_words
+from privroute.release.usefulness import is_thin, is_unproved, period_values, quality_values, useful_in_words
 
 __all__ = ["inspect", "routes_in_words", "show_periods"]
+
+_WRONG_VERDICTS = 0.025
 
 
 def inspect(
@@ -105,11 +108,20 @@ def show_periods(found: pr.Release) -> None:
         )
     columns = ["period", units.flow.replace(" ", "\n", 1), "above optimum", "verdict"]
     table("Policies by period", columns, rows, left=(0, 3))
-    thin = [str(each.slot) for each in found.each() if is_thin(each)]
-    if len(thin) == len(found.slots):
-        say("All periods are too thin to be used: none of their policies is shown to be better than no data.")
-    elif thin:
-        say(f"Too thin to be used: {', '.join(thin)}. Their policies are not shown to be better than no data.")
+    measured = [each for each in found.each() if each.quality is not None]
+    unproved = [str(each.slot) for each in measured if is_unproved(each)]
+    thin = [str(each.slot) for each in measured if is_thin(each)]
+    if unproved:
+        say(f"Not shown to be better than no data: {_listed(unproved, found)}.")
+    if thin:
+        say(f"Too thin, the noise drowns the counts of single pairs: {_listed(thin, found)}.")
+    if len(measured) > 1:
+        wrong = math.ceil(_WRONG_VERDICTS * len(measured))
+        say(f"Each verdict holds by itself; of {len(measured):,} about {wrong:,} may be wrong by chance.")
+
+
+def _listed(periods: list[str], found: pr.Release) -> str:
+    return "all periods" if len(periods) == len(found.slots) else ", ".join(periods)
 
 
 def _demand(found: pr.Release) -> str:

@@ -12,6 +12,7 @@ from privroute.cli.plan_periods import plan_by_period
 from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
 from privroute.cli.terminal import bar, figure, heading, line, percent, say, table, warn
 from privroute.errors import InputError, arg, named
+from privroute.release.quality import NEGLIGIBLE_PERCENT
 from privroute.study.guarantee import short
 from privroute.study.mechanisms import noise_is_on_flows
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 _GOOD_PERCENT = 0.1
-_NOTHING_TO_GAIN = 0.01  # percent
 _HOUR = 60.0  # minutes for which the demand of a study counts trips
 _KEYS = (
     *("network.source", "network.latency", "network.on_unreachable"),
@@ -333,7 +333,7 @@ def _advice(found: "Plan") -> list[str]:
     good = found.smallest_epsilon(goal)
     useful = found.smallest_epsilon(free.percent)
     chance = found.smallest_epsilon(2 * found.without_noise_median)
-    if found.to_gain < _NOTHING_TO_GAIN:
+    if found.to_gain < NEGLIGIBLE_PERCENT:
         return [
             (
                 f"There is nothing to gain. The best policy without data ({_without_data(free.name)}) is within "

@@ -51,10 +51,18 @@ def plan_by_period(
             quality_share=settings.get("quality.share"),
             progress=progress,
         )
+    max_weight = settings.get("unit.max_weight")
     line(f"{roads}: {calendar}")
     table(
         f"Expected {roads.units.delay} above the optimum by period: {found[0].plan.mechanism}, epsilon {epsilon:g}",
-        ["period", roads.units.requests, "noise on\na count", "median", "no data", "verdict"],
+        [
+            "period",
+            roads.units.requests if max_weight is None else "units of\nweight",
+            "noise on\na count",
+            "median",
+            "no data",
+            "verdict",
+        ],
         [
             (
                 str(each.slot),

@@ -13,6 +13,7 @@ from privroute.errors import InputError
 from privroute.evaluate.plan import Plan, plan
 from privroute.privacy.budget import affordable_epsilon, total_rho
 from privroute.progress import check_progress, tell
+from privroute.release.quality import NEGLIGIBLE_PERCENT
 from privroute.study.mechanisms import default_mechanism
 from privroute.study.period_shares import period_shares
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from privroute.study.mechanisms import Mechanism
 
 __all__ = ["PeriodPlan", "plan_periods"]
-
-_NOTHING_TO_GAIN = 0.01  # percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class PeriodPlan:
     @property
     def verdict(self) -> Literal["useful", "too thin", "nothing to gain"]:
         """Whether the policy is expected to be better than the best that needs no data."""
-        if self.plan.to_gain < _NOTHING_TO_GAIN:
+        if self.plan.to_gain < NEGLIGIBLE_PERCENT:
             return "nothing to gain"
         return "useful" if self.median < self.plan.to_gain else "too thin"
 

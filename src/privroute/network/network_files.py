@@ -107,13 +107,7 @@ def read_network(
             raise InputError(f"{named(name)} is only valid for {wanted} files, but {path} is {_WORDS[kind]}; omit it")
     if kind in ("SNDlib", "Topology Zoo"):
         said = {_OPTION.get(name, name): value for name, value in queue.items() if value is not None}
-        lines = LineOptions(capacity_mbps, **said)
-        network = read_sndlib(path, lines) if kind == "SNDlib" else read_topology_zoo(path, lines)
-        if factor is not None and latency != "affine":
-            raise InputError(_FACTOR)
-        if latency is None:
-            return network
-        return network.with_latency(latency, **({} if factor is None else {"factor": factor}))
+        return _data_network(path, kind, LineOptions(capacity_mbps, **said), latency, factor, queue_limit)
     chosen = latency or ("bpr" if kind != "GMNS" else None)
     if factor is not None and chosen != "affine":
         raise InputError(_FACTOR)
@@ -138,6 +132,24 @@ def read_network(
         return read_osm(path, options=options, service=service, notes=counted)
     reader = read_graphml if kind == "GraphML" else read_geopackage
     return reader(path, options=options, notes=counted)
+
+
+def _data_network(
+    path: str | os.PathLike[str],
+    kind: str,
+    lines: LineOptions,
+    latency: LatencyKind | None,
+    factor: float | None,
+    queue_limit: float | None,
+) -> Network:
+    network = read_sndlib(path, lines) if kind == "SNDlib" else read_topology_zoo(path, lines)
+    if factor is not None and latency != "affine":
+        raise InputError(_FACTOR)
+    if latency in (None, "mm1"):  # which they have, with their packets and limit
+        return network
+    if queue_limit is not None:
+        raise InputError(f"{named('queue_limit')} is only valid with {arg('latency', 'mm1')}; omit it")
+    return network.with_latency(latency, **({} if factor is None else {"factor": factor}))
 
 
 def _beginning(place: Path) -> bytes:

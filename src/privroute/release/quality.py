@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BASELINES",
     "MEASURED_ON",
+    "NEGLIGIBLE_PERCENT",
     "NOT_MEASURED",
     "RELEASED",
     "Excess",
@@ -63,6 +64,9 @@ MEASURED_ON = {
 """Whose travel time was measured."""
 
 NOT_MEASURED = "Not measured: nothing is known about how well this policy serves the true trips."
+NEGLIGIBLE_PERCENT = 0.01
+"""Of the best possible travel time: what is less is neither a gain nor a loss."""
+_NOTHING_TO_GAIN = f"nothing to gain: what needs no data is within {NEGLIGIBLE_PERCENT:g} % of the best possible"
 _UNBOUNDED = ", and nothing bounds its travel time: do not use"
 _NOT_KNOWN = "not known: real traffic may be heavier than the kept trips; state or measure its total"
 
@@ -180,7 +184,7 @@ class Quality(QualityFrames):
 
         better : it is below every baseline, each at 97.5 %, so wrong in at most 2.5 % of releases; never where
             only kept trips were measured
-        worse : it is above one of them, together at 97.5 %
+        worse : it is above one of them by more than NEGLIGIBLE_PERCENT, together at 97.5 %
         """
         own = self.rows[RELEASED]
         others = [row for name, row in self.rows.items() if name != RELEASED]
@@ -190,17 +194,25 @@ class Quality(QualityFrames):
         bounded = not own.at_least and self.trips != "kept"
         if bounded and all(value + own.slack + _TEST * spread < 0 for value, spread in apart):
             return "better"
-        limit = _best_of(len(others))
+        limit, least = _best_of(len(others)), NEGLIGIBLE_PERCENT / _PERCENT * max(self.least, 0.0)
         bounds = zip(others, apart, strict=True)
-        if any(value - row.slack - limit * spread > 0 for row, (value, spread) in bounds if not row.at_least):
+        if any(value - row.slack - limit * spread > least for row, (value, spread) in bounds if not row.at_least):
             return "worse"
         return "undecided"
+
+    @property
+    def nothing_to_gain(self) -> bool:
+        """Whether something that needs no data is as good as the best possible, but for NEGLIGIBLE_PERCENT."""
+        limits = [each.high for each in self.baselines.values() if each.high is not None]
+        return min(limits, default=math.inf) <= NEGLIGIBLE_PERCENT
 
     @property
     def words(self) -> str:
         """The verdict in words; what is neither better nor bounded should not be used either."""
         if self.trips == "kept" and self.verdict == "undecided":
             return _NOT_KNOWN
+        if self.verdict == "undecided" and self.nothing_to_gain:
+            return _NOTHING_TO_GAIN
         unbounded = self.verdict == "undecided" and self.above_optimum.high is None
         measured_on = "" if self.trips == "all" else f" (measured on {MEASURED_ON[self.trips]})"
         return VERDICTS[self.verdict] + (_UNBOUNDED if unbounded else "") + measured_on

@@ -11,12 +11,18 @@ from privroute.release.signal import Signal
 if TYPE_CHECKING:
     from privroute.release.release import Release
 
-__all__ = ["is_thin", "period_values", "quality_values", "useful_in_words"]
+__all__ = ["is_thin", "is_unproved", "period_values", "quality_values", "useful_in_words"]
 
 _MIN_PER_H = 60.0
 
 
 def is_thin(release: Release) -> bool:
+    """Whether the noise drowns the counts of single pairs in the chosen period, and it is not shown to be useful."""
+    signal = Signal.of(release)
+    return signal is not None and signal.drowned != "no" and is_unproved(release)
+
+
+def is_unproved(release: Release) -> bool:
     """Whether the chosen period was measured, and not found better than what needs no data."""
     return release.quality is not None and release.quality.verdict != "better"
 

@@ -84,7 +84,9 @@ class MeasuredPeriod(Period):
     days: int = Field(description="Days of data.")
     vehicles_per_hour: float | None = Field(description="Of the released demand; null where there is none.")
     verdict: str = Field(description="What was measured of its usefulness, in words.")
-    thin: bool = Field(description="Measured, and not found better than a policy that needs no data.")
+    thin: bool = Field(
+        description="The noise drowns single pairs, and the policy was not found better than one that needs no data."
+    )
     quality: dict[str, Any] | None
 
 

@@ -73,7 +73,9 @@ class Service:
         when: str | dt.datetime = departure
         calendar = self.release.certificate.calendar
         if departure == NOW:
-            when = dt.datetime.now(time_zone(calendar.time_zone or "UTC"))
+            if calendar.time_zone is None:
+                raise PolicyError("this release does not say its time zone; pass a local time instead of now")
+            when = dt.datetime.now(time_zone(calendar.time_zone)).replace(microsecond=0, tzinfo=None)
         if not self.release.parts and calendar.periods[0].begins is None:
             raise PolicyError("this release does not say its hours; omit departure")
         try:

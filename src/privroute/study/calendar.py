@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from privroute.errors import HistoryError, arg, named
+from privroute.errors import HistoryError, InputError, arg, named
 from privroute.network.checks import check_period, check_period_of_day, show
 from privroute.study.dates import DayRange, as_date, check_dates, days_between
 from privroute.study.day_types import DayType, check_day_types, read_day_types, type_of
@@ -177,8 +177,10 @@ class Calendar:
         """
         if not _EARLIEST <= moment.date() <= _LATEST:  # no clock of another zone is beyond what a date can name
             return None
+        if moment.tzinfo is not None and self.time_zone is None:
+            raise InputError("times are by the local clock of the data, whose time zone is not known; omit the offset")
         if moment.tzinfo is not None:
-            moment = moment.astimezone(time_zone(self.time_zone or "UTC")).replace(tzinfo=None)
+            moment = moment.astimezone(time_zone(self.time_zone)).replace(tzinfo=None)
         clock = (moment - dt.datetime.combine(moment.date(), dt.time())) // dt.timedelta(microseconds=1)
         for at, period in enumerate(self.periods):
             since = (clock - period.start_us) % DAY_US
