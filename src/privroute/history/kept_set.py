@@ -178,8 +178,10 @@ def _kept(forms: Mapping[str, Form], bounds: Contribution, *, with_previous: boo
         parts.append(f"SELECT {names}, 0 AS later FROM before")
     owned = f"SELECT *, {key} AS owner, {f'concat_ws(chr(31), {pair})' if pair else 'NULL'} AS ends FROM ("
     owned += " UNION ALL ".join(parts) + ")"
+    # rows are equal where their keys are made of the same texts: 0.0 and -0.0 are equal numbers with different keys
+    equal = ", ".join(f"CAST({name} AS VARCHAR)" if form == "number" else name for name, form in forms.items())
     numbered = (
-        f"SELECT *, row_number() OVER (PARTITION BY later, owner, {names}) AS copy FROM ({owned}) "
+        f"SELECT *, row_number() OVER (PARTITION BY later, owner, {equal}) AS copy FROM ({owned}) "
         "WHERE owner IS NOT NULL"
     )
     texts = " || '/' || ".join(f"coalesce(CAST({name} AS VARCHAR), '')" for name in forms if name != "user_id")
