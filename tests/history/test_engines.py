@@ -24,6 +24,7 @@ from tests.cli.command import refused, run
 import privroute as pr
 from privroute.errors import HistoryError
 from privroute.history import trip_engines
+from privroute.history.trip_batches import plain_columns
 
 GRID: dict[str, Any] = {"period": ("07:00", "09:00"), "dates": ("2026-03-28", "2026-03-30")}
 ROWS = 3_000
@@ -74,6 +75,27 @@ def test_dirty_trips_have_the_same_digest_in_spark(dirty: tuple[pa.Table, Path],
     frame = spark.read.parquet(str(path))
     for case in ("request, UTC", "user, clock"):
         assert digest(frame, CASES[case])[0] == digest(relation(table), CASES[case])[0]
+
+
+@pytest.mark.parametrize("kind", ["VARCHAR", "JSON", "BLOB", "BIT"])
+def test_long_texts_of_a_relation_are_missing_before_they_are_copied(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    server = duckdb.connect()
+    long = "repeat('1', 600_000)"
+    server.execute(
+        f"CREATE TABLE trips AS SELECT 1 AS origin, 2 AS destination, TIMESTAMP '2026-03-28 07:30:00' AS departure, "
+        f"CAST(CAST({long} AS VARCHAR) AS {kind}) AS user"
+    )
+    seen: list[int] = []
+
+    def noted(columns: list[Any], rules: Any) -> list[Any]:
+        seen.extend(column.nbytes for column in columns)
+        return plain_columns(columns, rules)
+
+    monkeypatch.setattr(trip_engines, "plain_columns", noted)
+    assert counted(server.table("trips"), unit="user", max_requests=1)[1].missing_user == 1
+    assert max(seen) < 1000
 
 
 def test_a_relation_keeps_of_each_user_what_the_bounds_say(dirty: tuple[pa.Table, Path]) -> None:

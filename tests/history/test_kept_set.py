@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import stat
 from collections import Counter
 from pathlib import Path
@@ -61,6 +62,31 @@ def test_each_user_keeps_as_many_as_the_bounds_allow_and_only_own_trips(tmp_path
     for user, pairs in pairs_of.items():
         made[user] = min(10, sum(min(times, 2) for times in pairs.values()))
     assert per_user == made
+
+
+@pytest.mark.parametrize("alike", [(0.0, -0.0), (math.nan, -math.nan)])
+def test_numbers_that_are_equal_but_not_the_same_have_keys_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alike: tuple[float, float]
+) -> None:
+    layout = TripFormat(origin=("x", "y"), destination=("to_x", "to_y"))
+    kept = set()
+    for salt in range(8):
+        monkeypatch.setattr("privroute.history.kept_set.new_salt", lambda salt=salt: f"salt {salt}")
+        chosen = set()
+        for number, longitudes in enumerate(([*alike, 3.0, 4.0], [*alike[::-1], 3.0, 4.0])):
+            columns = {
+                "user": ["u"] * 4,
+                "x": longitudes,
+                **dict.fromkeys(("y", "to_x", "to_y"), [51.5] * 4),
+                "departure": pa.array([0, 0, 1, 2], pa.timestamp("us")),
+            }
+            place = tmp_path / f"{salt} {number}"
+            bound_trips(written(tmp_path / "trips.parquet", columns), place, max_requests=2, trips=layout)
+            found = pq.read_table(place / TRIPS)["x"].to_pylist()
+            chosen.add(tuple(sorted(f"{math.copysign(1.0, each)} {each}" for each in found)))
+        assert len(chosen) == 1  # whichever of the two comes first
+        kept |= chosen
+    assert len(kept) > 1
 
 
 @settings(max_examples=15, deadline=None)

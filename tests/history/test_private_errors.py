@@ -201,3 +201,50 @@ def test_stopping_in_the_midst_of_a_batch_is_no_damaged_file(tmp_path: Path, mon
     monkeypatch.setattr(trip_files, "csv_batches", stopped)
     with pytest.raises(KeyboardInterrupt):
         read(write_csv(tmp_path, "1,2,2026-03-27 07:30:00,u"))
+
+
+@pytest.mark.parametrize("call", ["read_trips", "bound_trips", "profile_trips"])
+def test_a_signal_while_threads_read_files_is_no_damaged_file(tmp_path: Path, call: str) -> None:
+    """It comes to the thread that waits for the others."""
+    lines = ["1,2,2026-03-27 07:30:00,u"] * 3_000
+    paths = [write_csv(_folder(tmp_path / name), *lines) for name in ("a", "b")]
+    program = f"""
+import os, signal, sys, threading, time
+from pathlib import Path
+import privroute as pr
+from privroute.history import trip_batches, trip_files
+from privroute.history.kept_set import bound_trips
+from privroute.history.trip_profile import profile_trips
+from tests.history.trip_cases import NETWORK, RANGE
+paths = {[str(path) for path in paths]}
+options = dict(period=("07:00", "08:00"), dates=RANGE)
+frame = pr.read_trips(paths, NETWORK, report=lambda rows: None, **options)
+study = pr.Study(NETWORK, frame.frame, mechanism="none")
+made = trip_files.csv_batches
+def slow(*given):
+    for number, batch in enumerate(made(*given)):
+        if number == 3 and given[0] == Path(paths[0]):
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        yield batch
+trip_files.csv_batches = slow
+trip_batches._CHUNK_BYTES = 1_000
+calls = {{
+    "read_trips": lambda: pr.read_trips(paths, NETWORK, report=lambda rows: None, **options),
+    "bound_trips": lambda: bound_trips(paths, {str(tmp_path / "kept")!r}, max_requests=1),
+    "profile_trips": lambda: profile_trips(paths, study, frame),
+}}
+try:
+    calls["{call}"]()
+except KeyboardInterrupt:
+    print("interrupted", sum(type(each) is threading.Thread for each in threading.enumerate()))
+"""
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=root)
+    assert done.stdout.split() == ["interrupted", "0"]
+    assert not (tmp_path / "kept").exists()
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path

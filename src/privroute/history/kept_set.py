@@ -95,7 +95,12 @@ def bound_trips(
         if before is not None:
             database.put("before", before.stream(None))
         with polled("Reading trips", lambda: source.bytes_done / max(source.bytes, 1), progress):
-            _write(database, place, source.forms, roles, bounds, with_previous=before is not None)
+            whole = _write(database, place, source.forms, roles, bounds, with_previous=before is not None)
+    if not whole:
+        for each in (source, before):
+            if each is not None:
+                each.check_whole()
+        raise HistoryError("the files cannot be read to their end; one of them is damaged")
 
 
 def _checked(folder: Path, bounds: Contribution) -> Path:
@@ -131,11 +136,11 @@ def _write(
     bounds: Contribution,
     *,
     with_previous: bool,
-) -> None:
-    """Write the folder beside its place and rename it, so that it is whole or not there."""
+) -> bool:
+    """Write the folder beside its place and rename it, so that it is whole or not there; whether it is."""
     schema = pa.schema([(roles[role], _TYPES[form]) for role, form in forms.items()])
     beside = place.with_name(f".{secrets.token_hex(8)}.part")
-    damaged = False
+    whole = False
     try:
         beside.mkdir(mode=_PRIVATE_FOLDER, parents=True)
         with pq.ParquetWriter(beside / TRIPS, schema, compression="zstd") as writer:
@@ -154,14 +159,14 @@ def _write(
             flush(path)
         beside.rename(place)
         flush(place.parent)
+        whole = True
     except UnreadableError:
-        damaged = True
+        pass
     except OSError as problem:
         raise HistoryError(f"{place} cannot be written ({problem.strerror}); check the folder") from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    if damaged:
-        raise HistoryError("the files cannot be read to their end; one of them is damaged")
+    return whole
 
 
 def _kept(forms: Mapping[str, Form], bounds: Contribution, *, with_previous: bool) -> str:
@@ -178,8 +183,10 @@ def _kept(forms: Mapping[str, Form], bounds: Contribution, *, with_previous: boo
         parts.append(f"SELECT {names}, 0 AS later FROM before")
     owned = f"SELECT *, {key} AS owner, {f'concat_ws(chr(31), {pair})' if pair else 'NULL'} AS ends FROM ("
     owned += " UNION ALL ".join(parts) + ")"
+    # rows are equal where their keys are made of the same texts: 0.0 and -0.0 are equal numbers with different keys
+    equal = ", ".join(f"CAST({name} AS VARCHAR)" if form == "number" else name for name, form in forms.items())
     numbered = (
-        f"SELECT *, row_number() OVER (PARTITION BY later, owner, {names}) AS copy FROM ({owned}) "
+        f"SELECT *, row_number() OVER (PARTITION BY later, owner, {equal}) AS copy FROM ({owned}) "
         "WHERE owner IS NOT NULL"
     )
     texts = " || '/' || ".join(f"coalesce(CAST({name} AS VARCHAR), '')" for name in forms if name != "user_id")

@@ -117,7 +117,7 @@ def _open_relation(
     name = "the DuckDB relation"
     schema = _stream_of(relation, name, "limit", 0).schema
     forms = _forms(name, columns, {field.name: form_of(field.type) for field in schema})
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    types = {column: kind.id for column, kind in zip(relation.columns, relation.types, strict=True)}
     shown = ", ".join(dict.fromkeys(_shown(column, types[column]) for column in columns.values()))
     rules = [TextRule(user_ids=role == "user_id") for role in forms]
     read: list[int] = []  # rows of each reading
@@ -143,7 +143,7 @@ def _open_relation(
 
 def _shown(column: str, kind: str) -> str:
     """A column of a relation; texts that are too long for any role are missing before they are copied."""
-    size = {"VARCHAR": "strlen", "BLOB": "octet_length"}.get(kind)
+    size = {"varchar": "strlen", "blob": "octet_length", "bit": "octet_length"}.get(kind)  # JSON is a varchar, too
     name = quoted(column)
     return name if size is None else f"CASE WHEN {size}({name}) <= {LONGEST_TEXT} THEN {name} END AS {name}"
 

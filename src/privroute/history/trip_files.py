@@ -22,6 +22,7 @@ import pyarrow as pa
 from privroute.errors import FormatError, HistoryError, arg
 from privroute.history.row_groups import open_parquet
 from privroute.history.trip_batches import FORM_TYPES, csv_batches, form_of, parquet_batches
+from privroute.history.trip_database import out_of_memory
 from privroute.history.trip_texts import LONGEST_TEXT, SHORT_TEXT, TextRule
 from privroute.network.checks import show
 from privroute.threads import available_threads, made_ahead
@@ -97,7 +98,14 @@ class Source:
         schema = pa.schema([(role, FORM_TYPES[form]) for role, form in self.forms.items()])
         files = zip(self.files, self._readings, strict=True)
         parts = [self._batches(file, reading, schema, hours) for file, reading in files]
-        return pa.RecordBatchReader.from_batches(schema, made_ahead(parts, min(available_threads(), _MOST_THREADS)))
+        return pa.RecordBatchReader.from_batches(schema, self._ahead(parts))
+
+    def _ahead(self, parts: list[Iterator[Any]]) -> Iterator[Any]:
+        try:
+            yield from made_ahead(parts, min(available_threads(), _MOST_THREADS))
+        except KeyboardInterrupt:  # comes to the thread that waits for batches; DuckDB reports it as any other error
+            self.interrupted = True
+            raise
 
     def _batches(self, file: TripFile, reading: _Reading, schema: Any, hours: Hours | None) -> Iterator[Any]:
         failed = True
@@ -109,14 +117,18 @@ class Source:
                 yield batch
             failed = False
         except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as problem:  # which may quote values
-            self.out_of_memory = _is_lack_of_memory(problem)
-        except KeyboardInterrupt:  # in the midst of a batch, which DuckDB reports as any other error
-            self.interrupted = True
-            raise
+            self.out_of_memory = self.out_of_memory or _is_lack_of_memory(problem)  # of any file
         if failed:
             self.unreadable = file.path
             raise ValueError  # DuckDB ends the statement; the reader says which file it was
         reading.share = 1.0
+
+    def check_whole(self) -> None:
+        """Raise why the stream ended early, where that was no damage: an interruption, or a lack of memory."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        if self.out_of_memory:
+            raise out_of_memory()
 
     def _columns(self, file: TripFile, reading: _Reading, hours: Hours | None) -> Iterator[list[Any]]:
         if file.delimiter is None:

@@ -5,6 +5,7 @@ Used by dry runs alone. Nothing here enters a history, a release or a decision o
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -125,9 +126,11 @@ def profile_trips(
                 f"CAST((clock_us // {DAY_US} + {EPOCH.weekday()}) % {len(NAMES)} AS INTEGER) AS day, "
                 f"clock_us % {DAY_US} = 0 AS sharp, count(*) AS trips FROM {clock} WHERE clock_us >= 0 GROUP BY ALL"
             )
-            try:
+            answer = None
+            with suppress(UnreadableError):
                 answer = database.arrays(statement)
-            except UnreadableError:
+            if answer is None:
+                source.check_whole()
                 continue  # damaged: read_trips has said so
             np.add.at(hours, answer["hour"], answer["trips"])
             np.add.at(weekdays, answer["day"], answer["trips"])

@@ -23,7 +23,7 @@ from privroute.history.trip_columns import (
     weight_units,
     zone_key,
 )
-from privroute.history.trip_database import Database, UnreadableError, open_database, out_of_memory
+from privroute.history.trip_database import Database, UnreadableError, open_database
 from privroute.history.trip_engines import is_engine_source, open_engine
 from privroute.history.trip_files import COLUMN_ADVICE, Source, find_files, sources
 from privroute.history.trip_raster import TripRaster
@@ -281,10 +281,8 @@ class _Scan:
                 return self._count(located, tables, tally)
             except UnreadableError:
                 pass
-        if any(source.interrupted for source in tables):
-            raise KeyboardInterrupt
-        if any(source.out_of_memory for source in tables):
-            raise out_of_memory()
+        for source in tables:
+            source.check_whole()
         damaged = next((source.unreadable for source in tables if source.unreadable), paths[0])
         raise FormatError(damaged, "cannot be read to its end; it is damaged")
 
