@@ -103,6 +103,8 @@ def test_a_lost_ledger_is_rebuilt_and_verified(made: Path, tmp_path: Path, monke
 def test_a_kept_set_is_made_once_and_learned_from_at_user_level(trips: Path, tmp_path: Path) -> None:
     done = run("bound", trips, "--max-requests", 4, "--out", tmp_path / "kept")
     assert done.code == 0, done.err
+    assert "PRIVATE, do not publish: 3,6" in done.text  # at most four of 900 users
+    assert "of 20,000 rows kept" in done.text
     assert "made once and never replaced" in refused("bound", trips, "--max-requests", 4, "--out", tmp_path / "kept")
     kept = tmp_path / "kept" / "trips.parquet"
     assert pq.read_metadata(kept).num_rows == 4 * 900

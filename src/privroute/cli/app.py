@@ -22,7 +22,7 @@ __all__ = ["COMMANDS", "app", "main"]
 # Commands are loaded when they are run; their help begins with the sentence that the list of commands shows.
 COMMANDS = {
     "demo": ("demo", "Learn a private policy from 50 simulated days and compare it, in a few seconds."),
-    "network": ("network", "Import, check and draw networks: OpenStreetMap, OSMnx, GMNS, TNTP."),
+    "network": ("network", "Import, check and draw networks: OpenStreetMap, OSMnx, GMNS, TNTP, SNDlib, Topology Zoo."),
     "init": ("init", "Write a study file with the public settings, which are fixed before any trip is read."),
     "plan": ("plan", "Estimate what each epsilon costs, from public data alone."),
     "bound": ("bound", "Keep a limited number of trips of each user, once, for releases at user level."),

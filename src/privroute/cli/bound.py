@@ -49,7 +49,7 @@ def bound(
 
     settings = settings_of(None, given)
     with bar() as progress:
-        bound_trips(
+        read, kept_rows = bound_trips(
             trips,
             out,
             max_requests=max_requests,
@@ -60,6 +60,7 @@ def bound(
             temp_folder=temp_folder,
             progress=progress,
         )
+    line(f"PRIVATE, do not publish: {kept_rows:,} of {read:,} rows kept", style="yellow")
     line(f"Written: {out / TRIPS} (PRIVATE)", style="bold")
     bounds = f"--max-requests {max_requests}" + ("" if max_per_pair is None else f" --max-per-pair {max_per_pair}")
     kept = f"--kept-requests {max_requests}" + ("" if max_per_pair is None else f" --kept-per-pair {max_per_pair}")

@@ -62,7 +62,7 @@ def bound_trips(
     memory_mb: int = 512,
     temp_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> None:
+) -> tuple[int, int]:
     """Write PRIVATE files with at most `max_requests` trips of each user, chosen at random within each user.
 
     files : all trips of the data set, as in read_trips; out : a folder that is not there yet, made with mode 0700
@@ -73,6 +73,8 @@ def bound_trips(
 
     Rows without a user id are dropped. Read the result with `pre_bounded=True`, and several kept sets together. A
     second kept set of the same trips is another data set: never release from both.
+
+    Returns how many rows were read and how many were kept. PRIVATE.
     """
     check_progress(progress)
     bounds = Contribution("user", max_requests, max_per_pair, pre_bounded=True)
@@ -95,12 +97,13 @@ def bound_trips(
         if before is not None:
             database.put("before", before.stream(None))
         with polled("Reading trips", lambda: source.bytes_done / max(source.bytes, 1), progress):
-            whole = _write(database, place, source.forms, roles, bounds, with_previous=before is not None)
-    if not whole:
+            kept = _write(database, place, source.forms, roles, bounds, with_previous=before is not None)
+    if kept is None:
         for each in (source, before):
             if each is not None:
                 each.check_whole()
         raise HistoryError("the files cannot be read to their end; one of them is damaged")
+    return source.read + source.malformed, kept
 
 
 def _checked(folder: Path, bounds: Contribution) -> Path:
@@ -136,17 +139,18 @@ def _write(
     bounds: Contribution,
     *,
     with_previous: bool,
-) -> bool:
-    """Write the folder beside its place and rename it, so that it is whole or not there; whether it is."""
+) -> int | None:
+    """Write the folder beside its place and rename it, so that it is whole or not there; its rows, or None."""
     schema = pa.schema([(roles[role], _TYPES[form]) for role, form in forms.items()])
     beside = place.with_name(f".{secrets.token_hex(8)}.part")
-    whole = False
+    kept, whole = 0, False
     try:
         beside.mkdir(mode=_PRIVATE_FOLDER, parents=True)
         with pq.ParquetWriter(beside / TRIPS, schema, compression="zstd") as writer:
             for rows in database.record_batches(_kept(forms, bounds, with_previous=with_previous)):
                 columns = [rows.column(role).cast(_TYPES[form]) for role, form in forms.items()]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
+                kept += rows.num_rows
         about = {
             "notice": "PRIVATE: the trips beside this file are records of users",
             "format": _FORMAT,
@@ -166,7 +170,7 @@ def _write(
         raise HistoryError(f"{place} cannot be written ({problem.strerror}); check the folder") from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    return whole
+    return kept if whole else None
 
 
 def _kept(forms: Mapping[str, Form], bounds: Contribution, *, with_previous: bool) -> str:

@@ -197,7 +197,7 @@ def _ends(network: Network, street: NDArray[np.bool_]) -> list[Finding]:
         _nodes(
             network,
             "dead_ends",
-            "nodes are dead ends, with one neighbour; usual for cul-de-sacs, odd in numbers",
+            "nodes are dead ends, with one neighbour; a few are usual",
             single & (leaving > 0) & (entering > 0) & ~network.no_through & ~inner,
             nodes,
         ),
