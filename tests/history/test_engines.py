@@ -44,7 +44,8 @@ def counted(source: Any, **wanted: Any) -> tuple[list[int], Any]:
     """Counts of all days and pairs, and what became of rows."""
     seen: list[Any] = []
     found = pr.read_trips(source, ROADS, report=seen.append, **(GRID | wanted))
-    return found.counts.ravel().tolist(), seen[0]
+    counts = found.counts.ravel() if isinstance(found, pr.DemandHistory) else np.append(found.cells, found.trips)
+    return counts.tolist(), seen[0]
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +74,7 @@ def test_dirty_trips_have_the_same_digest_in_duckdb_and_postgresql(
 def test_dirty_trips_have_the_same_digest_in_spark(dirty: tuple[pa.Table, Path], spark: Any) -> None:
     table, path = dirty
     frame = spark.read.parquet(str(path))
-    for case in ("request, UTC", "user, clock"):
+    for case in CASES:
         assert digest(frame, CASES[case])[0] == digest(relation(table), CASES[case])[0]
 
 
@@ -96,6 +97,44 @@ def test_long_texts_of_a_relation_are_missing_before_they_are_copied(
     monkeypatch.setattr(trip_engines, "plain_columns", noted)
     assert counted(server.table("trips"), unit="user", max_requests=1)[1].missing_user == 1
     assert max(seen) < 1000
+
+
+@POSTGRES
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"departure": "clock", "period": ("23:59", "00:01")},
+        {"departure": "clock", "period": ["06:30-09:30/60min", ("22:00", "23:59")], "weekdays": "mon-fri"},
+        {"departure": "clock", "period": ("12:00", "12:00:01")},
+        {"departure": "clock", "dates": ("9999-12-25", "9999-12-27")},
+        {"departure": "instant", "tz": "Europe/Berlin", "period": ("00:30", "03:15")},
+        {"departure": "instant", "tz": "Pacific/Kiritimati", "period": ("23:10", "01:05")},
+        {"departure": "instant", "tz": "America/St_Johns", "period": ["hourly"]},
+        {"departure": "instant", "tz": "Asia/Kathmandu", "dates": ("1970-01-05", "1970-01-06")},
+    ],
+)
+def test_no_trip_of_a_period_is_left_out_by_what_spark_decides_first(
+    spark: Any, tmp_path: Path, wanted: dict[str, Any]
+) -> None:
+    """Times at and around every border, from the first to the last day of calendars, and those that none has."""
+    dates = wanted.get("dates", ("2026-03-28", "2026-03-30"))
+    first = np.datetime64(dates[0], "us").astype(np.int64) - 2 * 86_400_000_000
+    minutes = first + np.arange(0, 8 * 1440, 5) * 60_000_000
+    far = [-62_135_596_800_000_000, 253_402_300_799_999_999, -(2**62), 2**62, -(2**63) + 1, 2**63 - 1]
+    times = [int(at) + rest for at in minutes for rest in (-1, 0, 1)] + far
+    clock = pa.array([*times, None], pa.timestamp("us"))
+    table = pa.table(
+        {
+            "origin": ["1"] * len(clock),
+            "destination": ["2"] * len(clock),
+            "clock": clock,
+            "instant": clock.cast(pa.timestamp("us", "UTC")),
+        }
+    )
+    pq.write_table(table, tmp_path / "borders.parquet")
+    here = counted(relation(table), **wanted)
+    assert here == counted(spark.read.parquet(str(tmp_path / "borders.parquet")), **wanted)
+    assert here[1].counted > 0
 
 
 def test_a_relation_keeps_of_each_user_what_the_bounds_say(dirty: tuple[pa.Table, Path]) -> None:

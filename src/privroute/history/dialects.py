@@ -6,7 +6,7 @@ none of them fails, so no row can stop the reading or be quoted in a message (do
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ class Dialect:
     whole_of_text : a text of at most 18 digits as a whole number
     quote : of names; copies : an order for equal rows, where the engine wants one
     fence : behind a subquery whose expressions the engine would otherwise copy to each place that uses them
+    copies_into_filters : whether it copies them into filters in spite of all fences; rows outside of all periods are
+        then no filter's matter but a group of their own
+    near : {form: whether a time is from {1} to before {2}, and at the times of day {3}}, by the column itself: true of
+        every time within a period, so that the exact condition, which is dear, is for few rows; clock times are
+        written with {1} and {2} as texts, instants as seconds
+    time_of_day : {form: whether a time is from microsecond {1} to {2} of its day, {3} the hours that these have}
     """
 
     name: str
@@ -55,6 +61,9 @@ class Dialect:
     quote: str = '"'
     copies: str = ""
     fence: str = ""
+    copies_into_filters: bool = False
+    near: Mapping[Form, str] = field(default_factory=dict)
+    time_of_day: Mapping[Form, str] = field(default_factory=dict)
 
     def column(self, name: str) -> str:
         """A name of a column, quoted."""
@@ -138,4 +147,14 @@ SPARK = Dialect(
     digest="md5({0})",
     quote="`",
     copies="ORDER BY day",
+    copies_into_filters=True,
+    near={
+        "local_us": "{0} >= TIMESTAMP_NTZ '{1}' AND {0} < TIMESTAMP_NTZ '{2}' AND ({3})",
+        "utc_us": "{0} >= timestamp_seconds({1}) AND {0} < timestamp_seconds({2}) AND ({3})",
+    },
+    # hour() of an instant would go by the session's clock
+    time_of_day={
+        "local_us": "hour({0}) IN ({3})",
+        "utc_us": f"pmod(unix_micros({{0}}), {_DAY_US}) BETWEEN {{1}} AND {{2}}",
+    },
 )

@@ -12,6 +12,7 @@ from the table's schema alone.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,6 +25,7 @@ from privroute.history.trip_columns import day_number, in_period, slot_number, u
 from privroute.history.trip_rows import TripRows
 from privroute.history.trip_tally import FIRST_FAULT, REASONS
 from privroute.history.trip_texts import SHORT_TEXT
+from privroute.study.calendar import DAY_US, EPOCH, SECOND_US
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +45,7 @@ _MISSING_PLACE, _TOO_FAR = FIRST_FAULT + 4, FIRST_FAULT + 1
 _DEGREES_TEXT = " *[-+]?[0-9]{1,12}([.][0-9]{0,20})? *"  # within a double, and cast by all engines alike
 _LARGEST_DEGREE = 1000
 _ENDS = ("origin", "destination")
+_HOUR_US = 3600 * SECOND_US
 
 
 class Engine(Protocol):
@@ -80,13 +83,17 @@ class Statements:
     longest_zone: int
 
     def all_rows(self) -> str:
-        """What becomes of every row that is not outside, before contributions are bounded: reason, ..., trips."""
+        """What becomes of every row before contributions are bounded: reason, day, slot, pair, trips.
+
+        Rows that are outside are missing, or have the reason _OUTSIDE.
+        """
         nobody = "FALSE" if self.contribution is None else "user_id IS NULL"
         keys = [key for role in _ENDS for key in self._keys(role)]
         within = [f"CASE WHEN state = 0 THEN {key} END AS {key}" for key in ("day", "slot", *keys)]
+        known = "" if self.dialect.copies_into_filters else f" WHERE state < {_OUTSIDE}"
         dated = (
             f"SELECT state, {', '.join(within)}, CASE WHEN state = 0 AND {nobody} THEN 1 ELSE 0 END AS nobody "
-            f"FROM ({self._dated()}) AS dated WHERE state < {_OUTSIDE}{self.dialect.fence}"
+            f"FROM ({self._dated()}) AS dated{known}{self.dialect.fence}"
         )
         by = ", ".join(("state", "nobody", "day", "slot", *keys))
         grouped = f"SELECT {by}, CAST(sum({_TRIPS_OF_A_ROW}) AS BIGINT) AS trips FROM ({dated}) AS d GROUP BY {by}"
@@ -164,12 +171,43 @@ class Statements:
         user, user_steps = ({}, []) if self.contribution is None else self._user()
         shown = [f"{expression} AS {name}" for name, expression in (*time.items(), *user.items())]
         shown += [end for role in _ENDS for end in self._end(role)]
-        rows = f"SELECT {', '.join(shown)} FROM {{trips}} AS trips{self.dialect.fence}"
+        rows = f"SELECT {', '.join(shown)} FROM {{trips}} AS trips{self._near()}{self.dialect.fence}"
         nothing: Step = {}
         for step in zip_longest(time_steps, user_steps, fillvalue=nothing):
             made = "".join(f", {expression} AS {name}" for each in step for name, expression in each.items())
             rows = f"SELECT s.*{made} FROM ({rows}) AS s{self.dialect.fence}"
         return rows
+
+    def _near(self) -> str:
+        """A condition that the engine decides at once, and that leaves out only rows outside of all periods."""
+        form = self.forms["departure"]
+        if form not in self.dialect.near or self.reading.epoch_unit is not None:
+            return ""
+        name = self._column("departure")
+        near = put(self.dialect.near[form], name, *self._around(form), self._times_of_day(name, form))
+        return f" WHERE {name} IS NULL OR ({near})"
+
+    def _around(self, form: Form) -> tuple[str, str]:
+        """From when to when all periods are: texts of clock times, or seconds since 1970."""
+        low, high = (us // SECOND_US for us in self.reading.calendar.around_us)
+        if form == "utc_us":
+            return f"{low}", f"{high + 1}"
+        midnight = dt.datetime.combine(EPOCH, dt.time())
+        return f"{midnight + dt.timedelta(seconds=low)}", f"{midnight + dt.timedelta(seconds=high + 1)}"
+
+    def _times_of_day(self, name: str, form: Form) -> str:
+        hours = self.reading.hours(form)
+        if hours is None:
+            return "TRUE"
+        parts = []
+        for start in hours.starts:
+            end = start + hours.length
+            parts += [(start, min(end, DAY_US))] + ([(0, end - DAY_US)] if end > DAY_US else [])
+        conditions = []
+        for start, end in parts:
+            of_part = ", ".join(map(str, range(start // _HOUR_US, (end - 1) // _HOUR_US + 1)))
+            conditions.append(put(self.dialect.time_of_day[form], name, f"{start}", f"{end - 1}", of_part))
+        return " OR ".join(conditions)
 
     def _time(self) -> tuple[Step, list[Step]]:
         """Columns made of the table's own, and steps from them to local_us and utc_us."""
@@ -292,6 +330,8 @@ class Statements:
 def count_with(engine: Engine, statements: Statements, tally: Tally) -> TripRows:
     """Run the statements and sum up what comes back."""
     rows = engine.arrays(statements.all_rows())
+    known = rows["reason"] < _OUTSIDE
+    rows = {name: column[known] for name, column in rows.items()}
     outside = engine.rows() - int(rows["trips"].sum())
     bounds = statements.contribution
     above_bounds = 0

@@ -252,7 +252,7 @@ class _Frame:
             failed = True
         if failed:
             raise _failed(self.name)
-        return {name: _numbers(found.column(name).to_pylist()) for name in found.column_names}
+        return {name: _numbers(found.column(name).fill_null(-1).to_numpy()) for name in found.column_names}
 
 
 @contextmanager
