@@ -234,6 +234,7 @@ class LinkAnswer(BaseModel):
 
     code: Literal["Ok"]
     release: str
+    period: Period | None = None
     units: UnitsOfRelease
     link: Label
     from_node: Label
@@ -248,6 +249,7 @@ class PeopleAnswer(BaseModel):
 
     code: Literal["Ok"]
     release: str
+    period: Period | None = None
     units: UnitsOfRelease
     limits: list[float] = Field(description="What a trip may lose before it counts in a share, in `units.time`.")
     limits_min: list[float] = Field(description="The same as `limits`, minutes.")
