@@ -83,9 +83,11 @@ def simulate(
     late = [NAMES[name] for name, row in result.rows.items() if min(row.completed) < 1]
     if late:
         say(
-            f"Not all vehicles arrived within {2.5 * period_min:g} minutes ({', '.join(late)}): minutes are of those "
-            "that did, so the true ones are longer. Try a smaller --demand-share."
+            f"Not all vehicles arrived within {result.end_min:.0f} minutes ({', '.join(late)}): minutes are of those "
+            "that did, so the true ones are longer. Try a smaller --demand-share, or a longer --period-min."
         )
+    if seeds == 1:
+        say("Differences may be chance: this is one run. --seeds 5 shows the deviation over five.")
     if out is not None:
         for path in write_simulation(result, out):
             line(f"Written: {path}")
