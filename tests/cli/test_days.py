@@ -99,6 +99,16 @@ def test_a_lost_ledger_is_rebuilt_and_verified(made: Path, tmp_path: Path, monke
     assert "Epsilon 1 of 2 spent" in done.text
     assert run("budget", "verify", made / "city.ledger", made / "out").code == 0
     assert "charged, in a rebuilt ledger" in run("budget", "verify", again, made / "out", width=200).text
+    since = tmp_path / "since.ledger"
+    assert run("budget", "rebuild", since, made / "out", "--since-epsilon", 0.5).code == 0
+    shown = run("budget", "show", since, width=200).text
+    assert "1 release charged, 1 entry for what was lost." in shown
+    assert "no known release" not in shown
+    assert "until 2026-03-01" in shown
+    listed = run("budget", "history", since, width=200).text
+    assert "all times for what was lost" in listed
+    values = json.loads(run("budget", "show", since, "--json").out)["datasets"][0]
+    assert (values["releases"], values["without_release"], values["entries_for_lost"]) == (1, 0, 1)
     other = tmp_path / "other.ledger"
     run("budget", "init", other, "--dataset", "city", "--epsilon", 2, "--delta", "1e-6")
     done = run("budget", "verify", other, made / "out", width=200)
