@@ -66,6 +66,13 @@ def test_commands_use_the_policy_of_the_time(made: Path) -> None:
     assert found["at"] == {"day_type": "workday", "period": "07:00-08:00"}
     assert "no policy for 2026-05-04 12:00" in refused("route", made / "out", 1, 20, "--at", "2026-05-04 12:00")
     assert "For weekend 06:00-07:00, one of 8" in run("evaluate", made / "out", "--at", "2026-05-09 06:10").text
+    assert "For weekend 06:00-07:00, one of 8" in run("link", made / "out", 1, "--at", "weekend 06:00-07:00").text
+    release = pr.load_release(made / "out")
+    for more, each in (((), release), (("--at", "2026-05-09 06:10"), release.at("2026-05-09 06:10"))):
+        found = json.loads(run("link", made / "out", 1, "--json", *more).out)
+        assert (found["at"], each.demand is not None) == (each.slot.as_dict, True)
+        assert found["pairs_using"] == len(pr.select_link(each.policy, 1, each.demand))
+    assert "no link is labelled '500'; the 76 labels begin with 1, 2, 3, 4, 5" in refused("link", made / "out", 500)
     done = run("export", made / "out", "--out", made / "files", "--format", "csv")
     assert done.code == 0, done.err
     assert (made / "files" / "weekend_1700-1800" / "links.csv").exists()
@@ -92,6 +99,16 @@ def test_a_lost_ledger_is_rebuilt_and_verified(made: Path, tmp_path: Path, monke
     assert "Epsilon 1 of 2 spent" in done.text
     assert run("budget", "verify", made / "city.ledger", made / "out").code == 0
     assert "charged, in a rebuilt ledger" in run("budget", "verify", again, made / "out", width=200).text
+    since = tmp_path / "since.ledger"
+    assert run("budget", "rebuild", since, made / "out", "--since-epsilon", 0.5).code == 0
+    shown = run("budget", "show", since, width=200).text
+    assert "1 release charged, 1 entry for what was lost." in shown
+    assert "no known release" not in shown
+    assert "until 2026-03-01" in shown
+    listed = run("budget", "history", since, width=200).text
+    assert "all times for what was lost" in listed
+    values = json.loads(run("budget", "show", since, "--json").out)["datasets"][0]
+    assert (values["releases"], values["without_release"], values["entries_for_lost"]) == (1, 0, 1)
     other = tmp_path / "other.ledger"
     run("budget", "init", other, "--dataset", "city", "--epsilon", 2, "--delta", "1e-6")
     done = run("budget", "verify", other, made / "out", width=200)

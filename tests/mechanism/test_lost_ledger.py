@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import shutil
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,46 @@ def test_of_two_releases_that_are_alike_the_lost_one_is_missed(tmp_path: Path, l
     assert all(finding.good for finding in verify(account, [*known, *known]))
     partly = rebuild(tmp_path / "partly.ledger", known[:1]).account()
     assert [finding.good for finding in verify(partly, known)] == [True, False]
+
+
+def test_entries_for_what_was_lost_may_stand_for_as_much_as_they_cost(tmp_path: Path, ledger: pr.Ledger) -> None:
+    folders = [made(tmp_path / f"{at}", ledger, first, 5) for at, first in enumerate((0, 3, 3, 1))]
+    known = charges_of_releases(folders)
+    account = rebuild(tmp_path / "again.ledger", known[3:]).account()  # entries 1 to 3 are lost
+    assert [finding.status for finding in verify(account, known)] == ["perhaps"] * 3 + ["rebuilt"]
+    assert [finding.good for finding in verify(account, known)] == [False] * 3 + [True]
+    assert {finding.status for finding in verify(account, [known[0]] * 9)} == {"perhaps"}  # copies of one release
+    # of releases that share days only one fits
+    small = rebuild(tmp_path / "small.ledger", known[1:2]).account()  # entry 1 is lost
+    found = {finding.place: finding.status for finding in verify(small, known)}
+    assert [found[os.fspath(folder)] for folder in folders] == ["perhaps", "rebuilt", "missing", "missing"]
+
+
+@pytest.mark.parametrize("unit", ["request", "user-day", "user"])
+def test_what_was_charged_before_the_last_known_release_is_never_missed(tmp_path: Path, unit: Any) -> None:
+    """Theorem 7: the entries for what was lost are large enough for all of it together."""
+    lost = pr.Ledger.create(tmp_path / "lost.ledger", "city", pr.Approval(3.0, 1e-6, unit))
+    known = []
+    kept = None if unit == "request" else pr.Contribution(unit, 2)
+    for first in (0, 4, 2, 9, 0, 3):
+        start = FIRST + timedelta(days=first)
+        calendar = Calendar.of(["07:00-08:00"], (start, start + timedelta(days=8)))
+        scope = scope_of(pr.Frame(CITY.demand.pairs, calendar, contribution=kept))
+        promised = pr.Guarantee(0.3, 1e-6, unit)
+        charge, account = lost.charge(scope, promised, 0.001 * (first + 1), "counts", contribution=kept)
+        budget = {
+            "dataset": "city",
+            "entry": charge.entry,
+            "digest": charge.digest,
+            "approved_epsilon": 3.0,
+            "approved_delta": 1e-6,
+            "spent_epsilon": account.spent_epsilon,
+        }
+        known.append(KnownCharge(budget, promised, charge.rho, scope, "counts", None, None, f"{charge.entry}"))
+    account = rebuild(tmp_path / "again.ledger", known[-1:]).account()
+    assert {finding.status for finding in verify(account, known[:-1])} == {"perhaps"}
+    more = replace(known[3], rho=3 * sum(each.rho for each in known), budget={**known[3].budget, "digest": "another"})
+    assert [finding.status for finding in verify(account, [more])] == ["missing"]
 
 
 @pytest.mark.parametrize("unit", ["request", "user-day", "user"])

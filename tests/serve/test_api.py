@@ -56,7 +56,10 @@ def test_routes_are_those_of_the_policy_with_seconds_at_the_released_demand(
                 60 * release.network.free_flow_min[links].sum(), abs=0.051
             )
             assert row["weight"] == pytest.approx(60 * weight[links].sum(), abs=0.051)
-            assert row["distance"] is None
+        driven = ask(client, "route", origin=origin, destination=destination, alternatives=20)["routes"]
+        metres = {tuple(row["links"]): row["distance"] for row in driven}
+        for row in found["routes"]:  # all nodes are zones, so there are no connectors
+            assert row["distance"] == pytest.approx(metres[tuple(row["links"])], abs=0.11)
 
 
 def test_routes_of_a_pair_have_nearly_the_same_weight_which_is_what_the_optimum_equalises(

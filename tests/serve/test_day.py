@@ -41,6 +41,10 @@ def test_departure_selects_the_policy_of_its_period(release: pr.Release, address
     for path in ("sample", "route"):
         found = httpx.get(f"{address}/v1/{path}", params={**ENDS, "departure": "2026-05-04T08:30"}).json()
         assert found["period"] == release.slots[1].as_dict
+    for path, query in (("link", {"link": "1"}), ("people", {})):
+        for more, at in (({}, release.position), ({"departure": "2026-05-04T08:30"}, 1)):
+            found = httpx.get(f"{address}/v1/{path}", params={**query, **more}).json()
+            assert found["period"] == release.slots[at].as_dict
     body = {"pairs": [[1, 20]], "departure": "2026-05-04T07:30"}
     assert httpx.post(f"{address}/v1/batch", json=body).json()["period"] == release.slots[0].as_dict
 

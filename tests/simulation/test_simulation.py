@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.command import run
+from tests.release.days import day_release
 
 import privroute as pr
 from privroute.errors import InputError
 from privroute.handover.fleet import Fleet
+from privroute.handover.uxsim_world import simulated_min
 from privroute.simulation.comparison import NAMES, compare
 
 UXSIM = pytest.importorskip("uxsim", reason="uxsim is not installed; the test extra has it")
@@ -90,6 +92,27 @@ def test_the_command_shows_a_table_and_writes_a_picture(release: pr.Release, tmp
     assert list(written["rows"]) == list(NAMES)
     assert all(row["completed"] == 1.0 and len(row["by_seed"]) == 2 for row in written["rows"].values())
     assert run("simulate", tmp_path / "release", "--demand-share", "0").code == 1
+
+
+def test_the_command_names_the_period(tmp_path: Path) -> None:
+    day_release(quality_share=0.0).save(tmp_path / "day")
+    words = ("simulate", tmp_path / "day", "--demand-share", "0.005", "--platoon", "20", "--period-min", "5")
+    assert "For weekend 08:00-09:00, one of 4 periods" in run(*words).text
+    done = run(*words, "--at", "workday 07:00-08:00")
+    assert "For workday 07:00-08:00, one of 4 periods" in done.text
+    assert "Differences may be chance" in done.text
+    assert "Not all vehicles arrived" not in done.text
+
+
+def test_a_short_period_leaves_time_for_the_longest_trips(release: pr.Release) -> None:
+    free = float(release.policy.expected(release.network.free_flow_min).max())
+    assert free + 5 > 2.5 * 5  # without that time some could not arrive
+    found = pr.simulate(release, demand_share=0.01, period_min=5.0, platoon=20)
+    assert found.end_min >= 5 + 2 * free
+    assert {row.completed for row in found.rows.values()} == {(1.0,)}
+    assert simulated_min([release.policy], 60.0) == 150.0
+    world = pr.to_uxsim(release, demand=release.demand, period_min=5.0, platoon=20)
+    assert free <= (world.TMAX / 60 - 5) / 2
 
 
 def test_sumo_drives_the_release() -> None:

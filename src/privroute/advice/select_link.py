@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privroute.errors import PolicyError
+from privroute.network.changes import unknown_link
 from privroute.network.checks import freeze
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def link_with_label(network: Network, label: Label | float) -> int:
     for index, name in enumerate(network.link_labels):
         if str(name) == wanted:
             return index
-    raise PolicyError(f"no link is labelled {str(label)[:40]!r}; the {network.links:,} labels are in links.parquet")
+    raise PolicyError(unknown_link(network, label))
 
 
 def select_link(policy: RoutingPolicy, link: Label | float, demand: Demand | None = None) -> LinkUse:

@@ -28,10 +28,12 @@ _MOST_ROWS = 40
 _FINDINGS = {
     "same": "charged",
     "rebuilt": "charged, in a rebuilt ledger",
+    "perhaps": "not listed by itself; the entries for what was lost may stand for it",
     "missing": "NOT CHARGED",
     "cheaper": "CHARGED FOR LESS than its certificate says",
 }
 
+_UNWRITTEN = {False: "charged, no known release", True: "for what was lost"}
 _NOT_LISTED = "; the ledger lists another release for it: derived from that one, or changed"
 
 LedgerArgument = Annotated[
@@ -210,8 +212,15 @@ def verify(
         table(f"Charges to {account.dataset}", ["release", "entry", "finding"], rows, left=(0, 2))
         if others:
             line(f"{number_of(len(others), 'more charge')} in the ledger, of which no release was given")
-        if bad:
-            warn(f"{len(bad):,} of {len(findings):,} are not charged in full; the budget spent is larger than shown.")
+        perhaps = sum(finding.status == "perhaps" for finding in bad)
+        if perhaps:
+            warn(
+                f"{perhaps:,} of {len(findings):,} are not listed by themselves. The entries for what was lost stand "
+                "for releases that were charged before the last one from which the ledger was rebuilt."
+            )
+        if len(bad) > perhaps:
+            missing = len(bad) - perhaps
+            warn(f"{missing:,} of {len(findings):,} are not charged in full; the budget spent is larger than shown.")
     if bad:
         raise typer.Exit(1)
 
@@ -271,12 +280,19 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
                 f"{charge.epsilon:g}",
                 f"{short(charge.delta)}",
                 f"{charge.scope}",
-                charge.folders[-1] if charge.folders else "charged, no known release",
+                charge.folders[-1] if charge.folders else _UNWRITTEN[_is_for_lost(charge)],
             )
             for charge in account.charges
         ]
         columns = ["entry", "charged", "mechanism", "epsilon", "delta", "days and period", "release"]
         table(f"Charges to {account.dataset}", columns, rows, left=(1, 2, 5, 6))
+
+
+def _is_for_lost(charge: "Charge") -> bool:
+    """Whether an entry is no release, but stands for what was lost with a ledger that was rebuilt."""
+    from privroute.mechanism.lost_ledger import LOST  # noqa: PLC0415 - the private side
+
+    return charge.mechanism == LOST
 
 
 def _words(finding: "Finding") -> str:
@@ -298,9 +314,12 @@ def _show(account: "Account") -> None:
     heading(f"{account.dataset}: epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}")
     bar = f"{share(spending.spent / approval.total)} of the approved rho"
     line(f"Epsilon {spent:.4g} of {approval.epsilon:g} spent: {bar}")
-    unwritten = sum(charge.status == "charged" for charge in account.charges)
+    releases = [charge for charge in account.charges if not _is_for_lost(charge)]
+    lost = len(account.charges) - len(releases)
+    unwritten = sum(charge.status == "charged" for charge in releases)
     _warn_of_delta(approval)
-    say(f"{number_of(len(account.charges), 'release')} charged. {_rule(approval)}")
+    entries = f", {lost:,} {'entry' if lost == 1 else 'entries'} for what was lost" if lost else ""
+    say(f"{number_of(len(releases), 'release')} charged{entries}. {_rule(approval)}")
     if unwritten:
         have, they = ("has", "it remains") if unwritten == 1 else ("have", "they remain")
         warn(f"{unwritten:,} of them {have} no known release; {they} charged.")
@@ -353,9 +372,21 @@ def grouped_days(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else:
             found.append({**row, "spent_days": span, "gaps": False})
     for row in found:
-        several = f"{row['first']} to {row['last']}" if row["first"] != row["last"] else row["first"]
+        several = _span(row["first"], row["last"])
         row["days"] = several + (f" ({number_of(row['spent_days'], 'day')})" if row["gaps"] else "")
     return found
+
+
+def _span(first: str, last: str) -> str:
+    """Days in words; a rebuilt ledger is charged at all times."""
+    earliest, latest = dt.date.min.isoformat(), dt.date.max.isoformat()
+    if (first, last) == (earliest, latest):
+        return "all times"
+    if first == earliest:
+        return f"until {last}"
+    if last == latest:
+        return f"from {first} on"
+    return f"{first} to {last}" if first != last else first
 
 
 def _days(account: "Account") -> list[dict[str, Any]]:
@@ -376,14 +407,16 @@ def _days(account: "Account") -> list[dict[str, Any]]:
 
 def _account_values(account: "Account") -> dict[str, Any]:
     approval, spending = account.approval, account.spending
+    releases = [charge for charge in account.charges if not _is_for_lost(charge)]
     return {
         "dataset": account.dataset,
         "approved": asdict(approval),
         "spent_epsilon": approval.epsilon_of(spending.spent),
         "spent_rho": approval.rho(spending.spent),
         "total_rho": approval.rho(approval.total),
-        "releases": len(account.charges),
-        "without_release": sum(charge.status == "charged" for charge in account.charges),
+        "releases": len(releases),
+        "without_release": sum(charge.status == "charged" for charge in releases),
+        "entries_for_lost": len(account.charges) - len(releases),
         "days": _days(account),
     }
 

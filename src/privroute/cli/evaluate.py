@@ -9,7 +9,7 @@ import typer
 import privroute as pr
 from privroute.cli import inputs
 from privroute.cli.people import show_people
-from privroute.cli.route import load
+from privroute.cli.route import load, say_period
 from privroute.cli.study_options import settings_of, with_keys
 from privroute.cli.terminal import line, number_of, percent, say, table, warn
 from privroute.errors import FormatError, InputError, named
@@ -80,7 +80,8 @@ def evaluate(
         pattern = private_counts / "*.parquet" if private_counts.is_dir() else private_counts
         private_counts, private_trips = None, [str(pattern)]
     settings = settings_of(study, given)
-    found = _at(load(release, at=at))
+    found = load(release, at=at)
+    say_period(found)
     # A release leaves pairs out only where its network joins them by no path and that was asked for.
     on_unreachable: Literal["drop", "error"] = "drop" if len(found.policy.pairs) < _zone_pairs(found) else "error"
     if private:
@@ -168,13 +169,6 @@ def _more(found: "pr.Release", traffic: "pr.Demand", people: bool, out: Path | N
         fairness = float(found.certificate.options.get("fairness", 0.0))
         write_tolls(found.network, found.policy, traffic, tolls, fairness=fairness)
         line(f"Written: {tolls}")
-
-
-def _at(found: "pr.Release") -> "pr.Release":
-    """Say which period is compared, where there are several."""
-    if found.parts:
-        line(f"For {found.slot}, one of {len(found.slots):,} periods (--at chooses another).")
-    return found
 
 
 def _private_mean(

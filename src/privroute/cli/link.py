@@ -6,7 +6,7 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
-from privroute.cli.route import load
+from privroute.cli.route import load, say_period
 from privroute.cli.terminal import chance, line, say_json, table
 
 __all__ = ["link"]
@@ -16,13 +16,14 @@ def link(
     release: inputs.ReleaseArgument,
     label: Annotated[str, typer.Argument(metavar="LINK", help="Label of the link.", show_default=False)],
     limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="Show at most this many pairs.")] = 20,
+    at: inputs.AtOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show which pairs use a link, and with how much of the released demand (select link).
 
     Labels of links are those of links.parquet, of the exports and of the page.
     """
-    found = load(release)
+    found = load(release, at=at)
     used = pr.select_link(found.policy, label, found.demand)
     pairs, names = found.policy.pairs, found.network.end_labels
     units = found.network.units
@@ -40,8 +41,10 @@ def link(
     total = None if used.rate_per_min is None else float(used.rate_per_min.sum()) * 60
     if as_json:
         about = {"link": found.network.link_labels[used.link], "from_node": labels[ends[0]], "to_node": labels[ends[1]]}
+        about |= {"at": found.slot.as_dict} if found.parts else {}
         say_json({**about, "pairs_using": len(used), "vehicles_per_h": total, "pairs": rows, "units": units.as_dict()})
         return
+    say_period(found)
     table(
         f"Link {label}, from {labels[ends[0]]} to {labels[ends[1]]}",
         ["pair", f"share of its {units.requests}", *([] if total is None else [flow])],

@@ -14,7 +14,7 @@ from privroute.errors import InputError, NetworkError
 if TYPE_CHECKING:
     from privroute.policy.routes import RouteList
 
-__all__ = ["load", "route"]
+__all__ = ["load", "route", "say_period"]
 
 _NEGLIGIBLE = 1e-12  # below this it is rounding
 
@@ -90,6 +90,12 @@ def load(release: Path, trusted: Path | None = None, at: str | None = None) -> p
     if not found.certificate.private:
         warn(f"{release} is NOT PRIVATE; see: privroute inspect {release}")
     return found
+
+
+def say_period(found: pr.Release) -> None:
+    """Say which period of several is shown."""
+    if found.parts:
+        line(f"For {found.slot}, one of {len(found.slots):,} periods (--at chooses another).")
 
 
 def _routes(found: pr.Release, origin: str, destination: str, limit: int) -> "RouteList":

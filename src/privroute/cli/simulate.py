@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from privroute.cli import inputs
-from privroute.cli.route import load
+from privroute.cli.route import load, say_period
 from privroute.cli.terminal import bar, line, say, table
 from privroute.errors import InputError
 
@@ -25,6 +25,7 @@ def simulate(
     period_min: Annotated[float, typer.Option(help="Minutes during which vehicles depart.")] = 60.0,
     platoon: Annotated[int, typer.Option(min=1, max=1000, help="Vehicles that drive together.")] = 10,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of runs, with seeds from 0.")] = 1,
+    at: inputs.AtOption = None,
     out: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Folder for simulation.json and simulation.png.")
     ] = None,
@@ -43,7 +44,8 @@ def simulate(
         raise InputError(f"--demand-share is {demand_share:g}; pass a positive number")
     if demand is None and matrix is not None:
         raise InputError("--matrix is only valid with --demand; remove it")
-    found = load(release)
+    found = load(release, at=at)
+    say_period(found)
     traffic = None
     if demand is not None:
         from privroute.study.source import read_public_demand  # noqa: PLC0415 - readers
@@ -81,9 +83,11 @@ def simulate(
     late = [NAMES[name] for name, row in result.rows.items() if min(row.completed) < 1]
     if late:
         say(
-            f"Not all vehicles arrived within {2.5 * period_min:g} minutes ({', '.join(late)}): minutes are of those "
-            "that did, so the true ones are longer. Try a smaller --demand-share."
+            f"Not all vehicles arrived within {result.end_min:.0f} minutes ({', '.join(late)}): minutes are of those "
+            "that did, so the true ones are longer. Try a smaller --demand-share, or a longer --period-min."
         )
+    if seeds == 1:
+        say("Differences may be chance: this is one run. --seeds 5 shows the deviation over five.")
     if out is not None:
         for path in write_simulation(result, out):
             line(f"Written: {path}")

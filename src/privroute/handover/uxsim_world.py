@@ -17,13 +17,18 @@ from privroute.handover.routes import demand_of
 from privroute.progress import check_progress, tell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
     from privroute.network.demand import Demand
     from privroute.network.network import Network
     from privroute.network.pairs import Pairs
+    from privroute.policy.routing_policy import RoutingPolicy
     from privroute.progress import Progress
     from privroute.release.release import Release
 
-__all__ = ["TIMES_PERIOD", "add_vehicles", "empty_world", "to_uxsim"]
+__all__ = ["add_vehicles", "empty_world", "simulated_min", "to_uxsim"]
 
 _SPEED_M_PER_S = 16.7
 _LANE_PER_S = 0.7  # what a lane of UXsim's usual diagram lets through, vehicles per second
@@ -31,8 +36,22 @@ _JAM_PER_M = 0.2
 _SHORTEST_S = 5.0  # a platoon of ten needs about as much; connectors that take no time get it
 _UNITS_BETWEEN = 1000
 
-TIMES_PERIOD = 2.5
-"""A simulation lasts this many times the period of departures, so that queues can dissolve."""
+_TIMES_PERIOD = 2.5  # a simulation lasts so many times the period of departures, so that queues can dissolve
+_TIMES_EMPTY = 2.0  # and after it at least so many times the longest trip on empty roads
+
+
+def simulated_min(policies: Iterable[RoutingPolicy], period_min: float) -> float:
+    """Minutes that a simulation lasts: also in a short period the longest trips can end.
+
+    The longest trip is the longest mean over the routes of a pair, on empty roads.
+    """
+    longest = max((float(each.expected(_seconds(each.network)).max(initial=0.0)) for each in policies), default=0.0)
+    return max(_TIMES_PERIOD * period_min, period_min + _TIMES_EMPTY * longest / 60.0)
+
+
+def _seconds(network: Network) -> NDArray[np.float64]:
+    """(links,) on empty roads, as they are simulated."""
+    return np.maximum(network.free_flow_min * 60.0, _SHORTEST_S)
 
 
 def empty_world(network: Network, *, platoon: int, end_s: float, seed: int = 0) -> Any:
@@ -57,7 +76,7 @@ def empty_world(network: Network, *, platoon: int, end_s: float, seed: int = 0) 
         world.addNode(str(node), x, y)
     per_second = network.capacity_per_min / 60.0
     lanes = np.maximum(np.rint(per_second / _LANE_PER_S), 1.0).astype(int)
-    seconds = np.maximum(network.free_flow_min * 60.0, _SHORTEST_S)
+    seconds = _seconds(network)
     for link in range(network.links):
         world.addLink(
             str(link),
@@ -85,7 +104,8 @@ def to_uxsim(
     """Make a `uxsim.World` in which vehicles of the released demand follow the released policy.
 
     demand : another one than the released
-    period_min : how long vehicles depart; the world ends after two and a half times as long
+    period_min : how long vehicles depart; the world ends after two and a half times as long, or later where trips on
+        empty roads need it
     platoon : vehicles that drive together
     follow : False leaves the choice of routes to UXsim's own navigation
 
@@ -93,7 +113,8 @@ def to_uxsim(
     """
     check_roads(release.network)
     fleet = Fleet.draw(demand_of(release, demand), period_min=period_min, platoon=platoon, seed=seed)
-    world = empty_world(release.network, platoon=platoon, end_s=TIMES_PERIOD * period_min * 60.0, seed=seed)
+    end_s = simulated_min([release.policy], period_min) * 60.0
+    world = empty_world(release.network, platoon=platoon, end_s=end_s, seed=seed)
     add_vehicles(world, fleet, release.policy.pairs, fleet.routes(release.policy) if follow else None, progress)
     return world
 

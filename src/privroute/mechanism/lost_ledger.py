@@ -22,7 +22,7 @@ from privroute.mechanism.stream_files import StreamFiles
 from privroute.network.checks import check_period_of_day
 from privroute.privacy.budget import Approval, Spending
 from privroute.privacy.ledger import Ledger, scope_of_calendar, store_at
-from privroute.privacy.scope import Scope
+from privroute.privacy.scope import Profile, Scope
 from privroute.privacy.sensitivity import summed_counts_sensitivity
 from privroute.release.folder import digest_of
 from privroute.release.reading import read_certificate
@@ -37,9 +37,20 @@ if TYPE_CHECKING:
     from privroute.privacy.ledger_store import Store
     from privroute.release.certificate import Certificate
 
-__all__ = ["Finding", "KnownCharge", "adopt_stream", "charges_of_releases", "charges_of_stream", "rebuild", "verify"]
+__all__ = [
+    "LOST",
+    "Finding",
+    "KnownCharge",
+    "adopt_stream",
+    "charges_of_releases",
+    "charges_of_stream",
+    "rebuild",
+    "verify",
+]
 
 LOST = "lost"
+"""Mechanism of entries of a rebuilt ledger that stand for what was lost."""
+
 _SAME = 1e-9
 
 
@@ -217,8 +228,10 @@ def _written(place: Store, dataset: str, approval: Approval, charges: Sequence[t
 class Finding:
     """What a ledger says of a release.
 
-    status : "same"; "rebuilt": the same charge under another number, in a ledger that was made again; "missing": it is
-        not charged; "cheaper": the ledger has a smaller cost or fewer times than the certificate
+    status : "same"; "rebuilt": the same charge under another number, in a ledger that was made again; "perhaps": not
+        listed, and the entries for what was lost are large enough to stand for it. They do if it was charged before
+        the last release from which the ledger was rebuilt, which the ledger cannot tell; "missing": it is not charged;
+        "cheaper": the ledger has a smaller cost or fewer times than the certificate
     entry : in the ledger, or None
     listed : whether the ledger has the digest of this very release; None where it has none for the charge. What is made
         of a release without new trips (another network, a copy that was saved again) is charged and not listed
@@ -244,7 +257,14 @@ def verify(account: Account, known: Iterable[KnownCharge]) -> list[Finding]:
     charged = list(known)
     digests = {each.budget["digest"] for each in charged}
     taken = {charge.entry: charge.digest for charge in account.charges if charge.digest in digests or charge.releases}
-    return [_finding(account, each, taken) for each in charged]
+    findings, stood_for = [], dict[str, KnownCharge]()
+    for each in charged:
+        found = _finding(account, each, taken)
+        if found.status == "missing" and _within_lost(account, {**stood_for, each.budget["digest"]: each}, each):
+            stood_for[each.budget["digest"]] = each
+            found = replace(found, status="perhaps")
+        findings.append(found)
+    return findings
 
 
 def _finding(account: Account, known: KnownCharge, taken: dict[int, str]) -> Finding:
@@ -264,6 +284,20 @@ def _finding(account: Account, known: KnownCharge, taken: dict[int, str]) -> Fin
         taken[entry] = digest
         return Finding(known.place, "rebuilt", entry)
     return Finding(known.place, "missing", None)
+
+
+def _within_lost(account: Account, charges: Mapping[str, KnownCharge], last: KnownCharge) -> bool:
+    """Whether the entries for what was lost are as large as these charges together, at all times of the last one."""
+    lost = [charge for charge in account.charges if charge.mechanism == LOST]
+    if not lost or last.budget["dataset"] != account.dataset or last.guarantee.unit != account.approval.unit:
+        return False
+    approval = account.approval
+    scopes = [each.scope for each in (*charges.values(), *lost, last)]
+    amounts = [approval.grains(each.rho) for each in charges.values()] + [-approval.grains(each.rho) for each in lost]
+    if approval.unit == "user-day":
+        scopes = [scope.whole_days() for scope in scopes]
+    more = Profile(scopes[:-1], amounts).peak(scopes[-1]) if approval.by_scope else sum(amounts)
+    return more <= int(approval.total * _SAME)
 
 
 def _covers(charge: Charge, known: KnownCharge) -> bool:

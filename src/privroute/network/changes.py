@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from privroute.network.labels import Label
 
-__all__ = ["with_capacities", "without_links"]
+__all__ = ["unknown_link", "with_capacities", "without_links"]
 
 _MIN_PER_H = 60.0
 
@@ -60,12 +60,17 @@ def with_capacities(network: Network, per_hour: Mapping[Any, float]) -> Network:
     return replace(network, latency=replace(latency, capacity_per_min=capacity))
 
 
+def unknown_link(network: Network, label: object) -> str:
+    """What to say of a label that no link has."""
+    shown = ", ".join(str(known) for known in network.link_labels[:5])
+    return f"no link is labelled {str(label)[:40]!r}; the {network.links:,} labels begin with {shown}"
+
+
 def _links(network: Network, labels: Iterable[Label], argument: str) -> NDArray[np.intp]:
     place = {str(label): link for link, label in enumerate(network.link_labels)}
     found = []
     for label in labels:
         if str(label) not in place:
-            shown = ", ".join(str(known) for known in network.link_labels[:5])
-            raise NetworkError(f"{named(argument)}: no link is labelled {str(label)[:40]!r}; labels begin with {shown}")
+            raise NetworkError(f"{named(argument)}: {unknown_link(network, label)}")
         found.append(place[str(label)])
     return np.array(found, dtype=np.intp)

@@ -123,6 +123,9 @@ class Scope:
     def __str__(self) -> str:
         """Short, for people: 2026-03-02 to 2026-04-30, 07:00 to 08:00."""
         start, stop = self.runs[0][0], self.runs[-1][0] + (self.runs[-1][2] - 1) * DAY_S + self.runs[-1][1]
+        if (start, stop) == (_FIRST_S, _LAST_S):
+            gaps = sum(run[2] for run in self.runs) - 1
+            return "all times" + (f" except {gaps:,} interval{'' if gaps == 1 else 's'}" if gaps else "")
         whole = all(run[0] % DAY_S == 0 and run[1] % DAY_S == 0 for run in self.runs)
         begins = {run[0] % DAY_S for run in self.runs}
         lengths = {run[1] for run in self.runs}

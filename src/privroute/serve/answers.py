@@ -9,6 +9,8 @@ import numpy as np
 import orjson
 
 from privroute import _core
+from privroute.network.on_earth import line_km
+from privroute.network.streets import Streets
 from privroute.policy.bushes import Bushes
 from privroute.threads import available_threads
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.network.labels import Label
+    from privroute.network.network import Network
     from privroute.policy.routes import RoutesOfPairs
     from privroute.release.release import Release
 
@@ -42,7 +45,7 @@ class LinkTimes:
     free_flow_s : (links,) on empty roads
     weight : (links,) what the policy makes small: seconds that one more vehicle costs everybody, or `duration_s`; with
         fairness between the two, and with fixed costs as seconds
-    length_m : (links,) or None
+    length_m : (links,) of the network, else along the lines on the map; None without longitudes and latitudes
     """
 
     duration_s: NDArray[np.float64]
@@ -63,7 +66,7 @@ class LinkTimes:
             weight = marginal_s if fairness == 0 else fairness * busy_s + (1.0 - fairness) * marginal_s
         if network.has_fixed_costs:
             weight = weight + network.fixed_cost_min * _SECONDS_PER_MIN
-        return cls(busy_s, empty_s, weight, None if network.length_km is None else network.length_km * _METRES_PER_KM)
+        return cls(busy_s, empty_s, weight, _metres(network))
 
 
 class RouteTexts:
@@ -147,6 +150,15 @@ class RouteTexts:
 def exact_label(label: Label) -> Label:
     """The label as it survives JSON: readers that know only floating-point numbers would round large ones."""
     return str(label) if isinstance(label, int) and abs(label) > _LARGEST_EXACT else label
+
+
+def _metres(network: Network) -> NDArray[np.float64] | None:
+    if network.length_km is not None:
+        return network.length_km * _METRES_PER_KM
+    if network.coordinates is None or not network.has_longitude_latitude:
+        return None
+    streets = network.streets or Streets.straight(network.coordinates, network.tail, network.head)
+    return line_km(streets.points, streets.start) * _METRES_PER_KM
 
 
 def _json_texts(labels: Iterable[Label]) -> list[bytes]:

@@ -56,7 +56,7 @@ FILES: dict[str, tuple[str, ...]] = {
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their wide forms
 _PAIRS_AT_ONCE = 4096
 _PAIRS_WRITTEN_AT_ONCE = 32_768
-_SECONDS_PER_MIN, _METRES_PER_KM = 60.0, 1000.0
+_SECONDS_PER_MIN = 60.0
 
 
 def export_release(
@@ -161,7 +161,7 @@ def _rows(picture: Picture, most_routes: int, progress: Progress | None) -> Iter
             chance.tolist(),
             total(expected),
             total(times.free_flow_s / _SECONDS_PER_MIN),
-            total(None if times.length_m is None else times.length_m / _METRES_PER_KM),
+            total(release.network.length_km),
             volume or [None] * pairs.size,
             start[:-1].tolist(),
             start[1:].tolist(),

@@ -18,7 +18,6 @@ import numpy as np
 
 from privroute import _core
 from privroute.errors import PolicyError
-from privroute.network.on_earth import line_km
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Drive", "Navigator", "Piece"]
 
-_METRES_PER_KM = 1000.0
 _EXACT = 7  # decimals by which points of lines are compared
 _TURN_BACK_S = 600.0
 _ON_ROUTE = 0.9  # of a second on the route, against one on a leg: of ways that take about as long, most on the route
@@ -111,7 +109,7 @@ class Navigator:
             number[self._reverse[usable]],
             _TURN_BACK_S,
         )
-        self.metres = self._metres()
+        self.metres = np.full(network.links, np.nan) if times.length_m is None else times.length_m
 
     def drive(self, origin: Place, destination: Place, route: NDArray[np.int32], probability: float | None) -> Drive:
         """Join the legs to a route of the policy; route : links, empty for two places of one zone."""
@@ -247,15 +245,6 @@ class Navigator:
         while len(pieces) > 1 and self._turns_back(pieces[-2], pieces[-1]) and pieces[-1].end < 1:
             pieces[-2:] = [replace(pieces[-2], end=1.0 - pieces[-1].end)]
         return pieces
-
-    def _metres(self) -> NDArray[np.float64]:
-        """(links,) lengths: the network's, else along the lines."""
-        if self.times.length_m is not None:
-            return self.times.length_m
-        streets = self.places.streets
-        if streets is None or not self.network.has_longitude_latitude:
-            return np.full(self.network.links, np.nan)
-        return line_km(streets.points, streets.start) * _METRES_PER_KM
 
     def _reverses(self) -> NDArray[np.int32]:
         """(links,) the same street in the other direction, by the first and last points of their lines; -1 for none."""

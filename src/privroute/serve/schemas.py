@@ -63,7 +63,10 @@ class Route(BaseModel):
         "zone to that of the other, with the connectors that join zones with streets."
     )
     duration_free_flow: float | None = Field(description="Seconds on empty roads.")
-    distance: float | None = Field(description="Metres, connectors included; null if the network has no lengths.")
+    distance: float | None = Field(
+        description="Metres, connectors included: along the lines on the map if the network has no lengths, null if "
+        "it has no longitudes and latitudes either."
+    )
     weight: float | None = Field(description="What the policy minimizes; see `weight_name`.")
     nodes: list[Label] = Field(
         description="Nodes from origin to destination; integers that JSON readers would round are strings."
@@ -236,6 +239,7 @@ class LinkAnswer(BaseModel):
 
     code: Literal["Ok"]
     release: str
+    period: Period | None = None
     units: UnitsOfRelease
     link: Label
     from_node: Label
@@ -250,6 +254,7 @@ class PeopleAnswer(BaseModel):
 
     code: Literal["Ok"]
     release: str
+    period: Period | None = None
     units: UnitsOfRelease
     limits: list[float] = Field(description="What a trip may lose before it counts in a share, in `units.time`.")
     limits_min: list[float] = Field(description="The same as `limits`, minutes.")

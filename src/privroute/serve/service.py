@@ -58,6 +58,7 @@ class Service:
         self._periods: dict[int, Service] = {release.position: self}
         self._lock = threading.Lock()
         weight = "duration" if release.demand is None else "marginal_duration"
+        self._period = {"period": release.slot.as_dict} if release.parts else {}
         slot = f'"period":{orjson.dumps(release.slot.as_dict).decode()},' if release.parts else ""
         self.opening = f'{{"code":"Ok","release":"{self.id}",{slot}"weight_name":"{weight}",'.encode()
         self.weight_name = weight
@@ -109,8 +110,7 @@ class Service:
 
     def drive(self, question: DriveQuestion) -> bytes:
         """A route between two places, or several."""
-        period = {"period": self.release.slot.as_dict} if self.release.parts else {}
-        found = {"code": "Ok", "release": self.id, **period, **self.driving.answer(question, self.weight_name)}
+        found = {"code": "Ok", "release": self.id, **self._period, **self.driving.answer(question, self.weight_name)}
         return orjson.dumps(found)
 
     def batch_in_turn(self, body: bytes) -> Response:
@@ -143,13 +143,13 @@ class Service:
 
     def link_use(self, link: str, limit: int) -> bytes:
         """The pairs that use a link."""
-        return orjson.dumps({"code": "Ok", "release": self.id, **link_use(self.release, link, limit)})
+        return orjson.dumps({"code": "Ok", "release": self.id, **self._period, **link_use(self.release, link, limit)})
 
     def people(self) -> Document:
         """Gains and losses; computed once, by whoever asks first, while others wait."""
         with self._people_lock:
             if self._people is None:
-                found = {"code": "Ok", "release": self.id, **people_of(self.release)}
+                found = {"code": "Ok", "release": self.id, **self._period, **people_of(self.release)}
                 self._people = Document(orjson.dumps(found), JSON)
             return self._people
 

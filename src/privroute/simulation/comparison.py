@@ -12,6 +12,7 @@ from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.handover.fleet import Fleet
 from privroute.handover.physical import check_roads
 from privroute.handover.routes import demand_of
+from privroute.handover.uxsim_world import simulated_min
 from privroute.network.checks import one_of
 from privroute.progress import check_progress, tell
 from privroute.simulation.sumo_engine import run_sumo
@@ -69,6 +70,7 @@ class SimulationRow:
 class Simulation:
     """A comparison in one simulator.
 
+    period_min, end_min : how long vehicles depart, and when the simulation ends
     vehicles : in one run, by the first seed
     rows : by name, see NAMES
     """
@@ -76,6 +78,7 @@ class Simulation:
     engine: str
     seeds: tuple[int, ...]
     period_min: float
+    end_min: float
     platoon: int
     vehicles: int
     rows: dict[str, SimulationRow]
@@ -86,6 +89,7 @@ class Simulation:
             "engine": self.engine,
             "seeds": list(self.seeds),
             "period_min": self.period_min,
+            "end_min": self.end_min,
             "platoon": self.platoon,
             "vehicles": self.vehicles,
             "rows": {
@@ -160,17 +164,19 @@ def compare(
         raise InputError("the demand is zero for all pairs, so there is nothing to simulate")
     runs: dict[str, list[Simulated]] = {name: [] for name in policies}
     vehicles = 0
+    end_min = simulated_min([policy for policy in policies.values() if policy is not None], period_min)
     total, done = len(seeds) * len(policies), 0
     for seed in seeds:
         fleet = Fleet.draw(demand, period_min=period_min, platoon=platoon, seed=seed)
         vehicles = vehicles or fleet.vehicles
         for name, policy in policies.items():
             tell(progress, f"Simulating: {NAMES.get(name, name)}", done / total)
-            runs[name].append(run(network, demand.pairs, fleet, None if policy is None else fleet.routes(policy)))
+            routes = None if policy is None else fleet.routes(policy)
+            runs[name].append(run(network, demand.pairs, fleet, routes, end_min))
             done += 1
     tell(progress, "Simulating", 1.0)
     rows = {
         name: SimulationRow(name, tuple(one.mean_min for one in each), tuple(one.completed for one in each))
         for name, each in runs.items()
     }
-    return Simulation(engine, tuple(seeds), float(period_min), platoon, vehicles, rows)
+    return Simulation(engine, tuple(seeds), float(period_min), end_min, platoon, vehicles, rows)

@@ -16,7 +16,6 @@ from xml.etree import ElementTree as ET
 from privroute.errors import MissingExtraError, PrivrouteError
 from privroute.handover.fleet import Simulated
 from privroute.handover.sumo import write_sumo_network
-from privroute.handover.uxsim_world import TIMES_PERIOD
 
 if TYPE_CHECKING:
     from privroute.handover.fleet import Fleet
@@ -47,7 +46,7 @@ def sumo_program(name: str) -> Path:
     return Path(sumo.SUMO_HOME) / "bin" / name
 
 
-def run_sumo(network: Network, pairs: Pairs, fleet: Fleet, routes: list[list[int]] | None) -> Simulated:
+def run_sumo(network: Network, pairs: Pairs, fleet: Fleet, routes: list[list[int]] | None, end_min: float) -> Simulated:
     """Simulate a fleet on its routes; None: reactive navigation."""
     with tempfile.TemporaryDirectory(prefix="privroute-sumo-") as name:
         folder = Path(name)
@@ -57,7 +56,7 @@ def run_sumo(network: Network, pairs: Pairs, fleet: Fleet, routes: list[list[int
             "net-file": "network.net.xml",
             "route-files": "vehicles.rou.xml",
             "begin": "0",
-            "end": f"{TIMES_PERIOD * fleet.period_min * 60.0:g}",
+            "end": f"{end_min * 60.0:.0f}",
             "mesosim": "true",
             "seed": str(fleet.seed),
             "time-to-teleport": "-1",  # queues stay queues

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privroute.handover.fleet import Simulated
-from privroute.handover.uxsim_world import TIMES_PERIOD, add_vehicles, empty_world
+from privroute.handover.uxsim_world import add_vehicles, empty_world
 
 if TYPE_CHECKING:
     from privroute.handover.fleet import Fleet
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["run_uxsim"]
 
 
-def run_uxsim(network: Network, pairs: Pairs, fleet: Fleet, routes: list[list[int]] | None) -> Simulated:
+def run_uxsim(
+    network: Network, pairs: Pairs, fleet: Fleet, routes: list[list[int]] | None, end_min: float
+) -> Simulated:
     """Simulate a fleet on its routes; None: UXsim's reactive navigation, by the travel times of the moment."""
-    end_s = TIMES_PERIOD * fleet.period_min * 60.0
-    world = empty_world(network, platoon=fleet.platoon, end_s=end_s, seed=fleet.seed)
+    world = empty_world(network, platoon=fleet.platoon, end_s=end_min * 60.0, seed=fleet.seed)
     add_vehicles(world, fleet, pairs, routes)
     world.exec_simulation()
     world.analyzer.basic_analysis()
