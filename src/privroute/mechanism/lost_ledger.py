@@ -292,7 +292,7 @@ def _within_lost(account: Account, charges: Mapping[str, KnownCharge], last: Kno
     if not lost or last.budget["dataset"] != account.dataset or last.guarantee.unit != account.approval.unit:
         return False
     approval = account.approval
-    scopes = [each.scope for each in (*charges.values(), *lost, last)]
+    scopes = [*(each.scope for each in charges.values()), *(each.scope for each in lost), last.scope]
     amounts = [approval.grains(each.rho) for each in charges.values()] + [-approval.grains(each.rho) for each in lost]
     if approval.unit == "user-day":
         scopes = [scope.whole_days() for scope in scopes]
