@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -12,6 +13,7 @@ from tests.release.days import day_release
 from tests.serve.conftest import serving
 
 import privroute as pr
+from privroute.release.quality import MeasuredRow, Quality
 from privroute.serve.export import export_release
 from privroute.serve.report import report_html
 
@@ -116,6 +118,43 @@ def test_the_report_has_all_periods_without_a_server(browser: Browser, release: 
     use(page)
     page.close()
     assert complaints == []
+
+
+def with_a_bad_hour(release: pr.Release) -> pr.Release:
+    """The same with one period that was measured to be worse than no data, and one that was not measured."""
+    rows = {"released": MeasuredRow(90.0, 1.0), "equilibrium": MeasuredRow(1.0, 1.0)}
+    bad = Quality(0.05, 1000.0, 1.0, rows)
+    assert bad.verdict == "worse"
+    first, second, *others = release.parts
+    parts = [replace(first, quality=bad), replace(second, quality=None), *others]
+    return pr.Release.of_parts(parts, release.certificate)
+
+
+def test_the_measured_usefulness_of_the_shown_period_is_visible(
+    browser: Browser, release: pr.Release, tmp_path: Path
+) -> None:
+    mixed = with_a_bad_hour(release)
+    mixed.save(tmp_path / "mixed")
+    assert pr.load_release(tmp_path / "mixed").qualities == mixed.qualities
+    (tmp_path / "report.html").write_text(report_html(mixed), encoding="utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    measured, bad = page.locator("#measured"), mixed.parts[0].quality
+    assert mixed.quality is not None
+    assert bad is not None
+    expect(measured).to_have_text(f"Usefulness · {mixed.quality.words}")
+    expect(page.locator(".bars .worse")).to_have_count(0)  # on weekends there is none
+    page.get_by_role("button", name="workday").click()
+    page.wait_for_selector("html[data-period='1']")
+    expect(measured).to_have_text("Usefulness · not measured")
+    expect(page.locator(".bars .worse")).to_have_attribute("title", f"07:00-08:00: {bad.words}")
+    expect(page.locator(".day .key")).to_have_text(f"Hatched: {bad.words}")
+    page.locator("#clock").press("ArrowLeft")
+    page.wait_for_selector("html[data-period='0']")
+    expect(measured).to_have_class("measured bad")
+    expect(page.locator("#clock")).to_have_attribute("aria-valuetext", f"workday, 07:00-08:00, {bad.words}")
+    page.close()
 
 
 def test_the_export_has_a_folder_for_each_period(release: pr.Release, tmp_path: Path) -> None:

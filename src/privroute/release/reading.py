@@ -157,7 +157,7 @@ class PartReader(Sequence[Part]):
             raise ReleaseError("the certificate has other periods than the files")
         self.slots = certificate.calendar.slots if day else ()
         listed = manifest["periods"] if day else [{name: manifest.get(name) for name in ("quality", "day_variation")}]
-        self._quality = [_quality(each.get("quality"), certificate) for each in listed]
+        self.qualities = [_quality(each.get("quality"), certificate) for each in listed]
         self._variation = [_rate(each.get("day_variation")) for each in listed]
         self.vehicles_per_hour: list[float | None] = [_rate(each.get("vehicles_per_hour")) for each in listed]
         if day and [_slot_named(each) for each in listed] != [_slot_named(slot.as_dict) for slot in self.slots]:
@@ -172,7 +172,7 @@ class PartReader(Sequence[Part]):
         self._network = with_map(_network(nodes, links, manifest["network"], certificate), streets, zones)
 
     def __len__(self) -> int:
-        return len(self._quality)
+        return len(self.qualities)
 
     @overload
     def __getitem__(self, position: int) -> Part: ...
@@ -200,7 +200,7 @@ class PartReader(Sequence[Part]):
         if own[2] in self.digests:
             table = _read_table(self._place, own[2], self.digests[own[2]], DEMAND)
             demand, counts = _demand(table, policy, self._certificate)
-        return Part(policy, demand, counts, self._quality[at], self._variation[at])
+        return Part(policy, demand, counts, self.qualities[at], self._variation[at])
 
 
 @contextmanager

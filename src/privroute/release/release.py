@@ -123,6 +123,12 @@ class Release(ReleaseFrames):
         return [None if demand is None else demand.total_per_min * _MIN_PER_H for demand in demands]
 
     @property
+    def qualities(self) -> list[Quality | None]:
+        """What was measured in each period; None where nothing was."""
+        known = getattr(self.parts, "qualities", None)  # of a folder whose periods are not all read
+        return list(known) if known is not None else [part.quality for part in self.parts] or [self.quality]
+
+    @property
     def noise_scale(self) -> float | None:
         """Deviation of the noise on each count in this period."""
         scale, share = self.certificate.noise_scale, self.certificate.period_shares[self.position]

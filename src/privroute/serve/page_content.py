@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from privroute.network.demand import Demand
     from privroute.network.labels import Label
+    from privroute.release.quality import Quality
     from privroute.release.release import Release
 
 __all__ = ["Picture"]
@@ -123,6 +124,7 @@ class Picture:
             "example": [exact_label(label) for label in self.example_labels()],
             "useful": useful_in_words(self.release),
             "quality": quality_values(self.release),
+            **self._measured(self.release.quality),
         }
 
     @property
@@ -147,9 +149,16 @@ class Picture:
                 "key": slot.key,
                 "start_min": slot.period.start_us / _MINUTE_US,
                 "vehicles_per_h": None if rate is None else round(rate, 1),
+                **self._measured(quality),
             }
-            for slot, rate in zip(self.release.slots, rates, strict=True)
+            for slot, rate, quality in zip(self.release.slots, rates, self.release.qualities, strict=True)
         ]
+
+    def _measured(self, quality: Quality | None) -> dict[str, Any]:
+        """How useful a period was measured to be, in words, and whether it should not be used."""
+        if quality is None:
+            return {"verdict": "not measured", "worse": False}
+        return {"verdict": self.release.network.units.said(quality.words), "worse": quality.verdict == "worse"}
 
     def _map(self) -> dict[str, Any]:
         """How streets run and what they are called, and how longitudes and latitudes become places of the drawing."""

@@ -339,6 +339,7 @@
     };
     const showAll = () => {
       privroute.showFacts(drawing);
+      privroute.showMeasured(by("measured"), drawing);
       privroute.showGuarantee(by("guarantee"), drawing);
       listLinks();
       privroute.showLegend(by("legend"), drawing);

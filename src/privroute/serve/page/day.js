@@ -17,12 +17,14 @@ privroute.DayChooser = class {
     });
     this.now = element("output", { id: "clock-now", for: "clock" });
     this.bars = element("div", { class: "bars", "aria-hidden": "true" });
+    const worse = this.periods.find((each) => each.worse);
+    this.key = element("p", { class: "key", hidden: !worse }, worse ? element("i", { "aria-hidden": "true" }) : "", worse ? `Hatched: ${worse.verdict}` : "");
     this.buttons = this.kinds.map((name, kind) => element("button", {
       type: "button", class: "kind", onclick: () => this.pick(kind, Number(this.slider.value)),
     }, name ?? "all days"));
     place.replaceChildren(
       element("div", { class: "kinds", role: "group", "aria-label": "Kind of day" }, ...(this.kinds.length > 1 ? this.buttons : [])),
-      this.now, this.bars, this.slider,
+      this.now, this.bars, this.slider, this.key,
     );
     place.hidden = false;
     this.show();
@@ -39,16 +41,17 @@ privroute.DayChooser = class {
   }
   show() {
     const hour = this.at % this.perKind;
-    const { day_type: name, period, vehicles_per_h: rate } = this.periods[this.at];
+    const { day_type: name, period, vehicles_per_h: rate, verdict, worse } = this.periods[this.at];
     const text = `${name ? `${name}, ` : ""}${period}`;
     this.slider.value = String(hour);
-    this.slider.setAttribute("aria-valuetext", text);
+    this.slider.setAttribute("aria-valuetext", worse ? `${text}, ${verdict}` : text);
     this.now.textContent = rate === null ? text : `${text} · ${privroute.words.flow(rate)} ${privroute.units.flow}`;
     this.buttons.forEach((button, kind) => button.setAttribute("aria-pressed", String(kind === this.kind)));
     const largest = Math.max(...this.periods.map((each) => each.vehicles_per_h ?? 0), 1);
     const first = this.kind * this.perKind;
     this.bars.replaceChildren(...this.periods.slice(first, first + this.perKind).map((each, i) => {
-      const bar = privroute.element("i", i === hour ? { class: "on" } : {});
+      const kinds = [...(i === hour ? ["on"] : []), ...(each.worse ? ["worse"] : [])].join(" ");
+      const bar = privroute.element("i", { class: kinds || null, title: `${each.period}: ${each.verdict}` });
       bar.style.height = `${Math.max(4, (100 * (each.vehicles_per_h ?? 0)) / largest)}%`;
       return bar;
     }));

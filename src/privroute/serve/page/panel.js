@@ -62,6 +62,12 @@ privroute.showFacts = (drawing) => {
   ].join("  ·  ");
 };
 
+// One line that is always there: how useful the policy of the shown period was measured to be.
+privroute.showMeasured = (place, { verdict, worse }) => {
+  place.textContent = `Usefulness · ${verdict}`;
+  place.classList.toggle("bad", worse);
+};
+
 privroute.showStart = (sheet, drawing, choose) => {
   const { element, words } = privroute;
   const [origin, destination] = drawing.example.map(String);
