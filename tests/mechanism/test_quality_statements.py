@@ -69,6 +69,11 @@ def test_a_loss_that_does_not_matter_is_not_called_worse() -> None:
     busy = measured(5.0, 5.0)
     assert (busy.nothing_to_gain, busy.words) == (False, "not distinguishable from no data")
     assert Quality.from_dict(json.loads(json.dumps(small.as_dict()))) == small
+    former = small.as_dict() | {"verdict": "worse than no data: do not use"}  # what older folders say of it
+    assert Quality.from_dict(former) == small
+    for other in ("better than no data", "not distinguishable from no data"):
+        with pytest.raises(ReleaseError, match="contradicts itself"):
+            Quality.from_dict(small.as_dict() | {"verdict": other})
 
 
 def test_a_lighter_sample_gives_no_upper_limit_and_no_better() -> None:

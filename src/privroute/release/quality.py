@@ -186,6 +186,9 @@ class Quality(QualityFrames):
             only kept trips were measured
         worse : it is above one of them by more than NEGLIGIBLE_PERCENT, together at 97.5 %
         """
+        return self._verdict(NEGLIGIBLE_PERCENT)
+
+    def _verdict(self, negligible_percent: float) -> Verdict:
         own = self.rows[RELEASED]
         others = [row for name, row in self.rows.items() if name != RELEASED]
         if not others:
@@ -194,7 +197,7 @@ class Quality(QualityFrames):
         bounded = not own.at_least and self.trips != "kept"
         if bounded and all(value + own.slack + _TEST * spread < 0 for value, spread in apart):
             return "better"
-        limit, least = _best_of(len(others)), NEGLIGIBLE_PERCENT / _PERCENT * max(self.least, 0.0)
+        limit, least = _best_of(len(others)), negligible_percent / _PERCENT * max(self.least, 0.0)
         bounds = zip(others, apart, strict=True)
         if any(value - row.slack - limit * spread > least for row, (value, spread) in bounds if not row.at_least):
             return "worse"
@@ -209,13 +212,16 @@ class Quality(QualityFrames):
     @property
     def words(self) -> str:
         """The verdict in words; what is neither better nor bounded should not be used either."""
-        if self.trips == "kept" and self.verdict == "undecided":
-            return _NOT_KNOWN
-        if self.verdict == "undecided" and self.nothing_to_gain:
+        if self.trips != "kept" and self.verdict == "undecided" and self.nothing_to_gain:
             return _NOTHING_TO_GAIN
-        unbounded = self.verdict == "undecided" and self.above_optimum.high is None
+        return self._words(self.verdict)
+
+    def _words(self, verdict: Verdict) -> str:
+        if self.trips == "kept" and verdict == "undecided":
+            return _NOT_KNOWN
+        unbounded = verdict == "undecided" and self.above_optimum.high is None
         measured_on = "" if self.trips == "all" else f" (measured on {MEASURED_ON[self.trips]})"
-        return VERDICTS[self.verdict] + (_UNBOUNDED if unbounded else "") + measured_on
+        return VERDICTS[verdict] + (_UNBOUNDED if unbounded else "") + measured_on
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -257,7 +263,9 @@ class Quality(QualityFrames):
             share = values["share_of_rho"]  # type: ignore[index]
             trips = next(name for name, said in MEASURED_ON.items() if said == values["measured_on"])  # type: ignore[index]
             quality = cls(share, measured["least_minutes"], measured["least_deviation"], rows, trips)  # type: ignore[arg-type]
-            same = quality.as_dict() == values
+            # folders that were written before small losses were neglected say the verdict without that
+            former = quality.as_dict() | {"verdict": quality._words(quality._verdict(0.0))}
+            same = values in (quality.as_dict(), former)
         except (LookupError, TypeError, AttributeError, ArithmeticError, StopIteration):
             same = False
         if not same:
