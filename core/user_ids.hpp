@@ -118,6 +118,16 @@ inline bool write_whole_number(std::string_view text, std::string& out) {
     return true;
 }
 
+// Writes the canonical id that stands for all spellings of a text. It is its own canonical id, since kept sets hold
+// such ids and are read again: a number of 32 digits, however it is spelt, is a universally unique id, as it is when
+// spelt plainly.
+inline std::string_view canonical_id(std::string_view text, std::string& out) {
+    if (write_uuid(text, out)) return out;
+    if (!write_whole_number(text, out)) return text;
+    const std::string digits = out;
+    return write_uuid(digits, out) ? out : (out = digits);
+}
+
 // Canonical ids of those texts that are present, UTF-8 and not too long; the others become missing.
 struct UserIds {
     TextColumn ids;
@@ -140,7 +150,7 @@ struct UserIds {
                 present[text] = false;
                 ids.add({});
             } else {
-                ids.add(write_uuid(id, canonical) || write_whole_number(id, canonical) ? canonical : id);
+                ids.add(canonical_id(id, canonical));
             }
         }
     }

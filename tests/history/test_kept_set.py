@@ -169,3 +169,15 @@ def test_csv_files_and_texts_are_kept_as_they_are(tmp_path: Path) -> None:
     kept = rows_of(tmp_path / "kept")
     assert sorted(Counter(row[0] for row in kept).items()) == [("u0", 4), ("u1", 4), ("u2", 4)]
     assert {f"{row[0]},{row[1]},{row[2]},{row[3]}" for row in kept} <= set(lines)
+
+
+def test_a_user_whose_id_is_written_in_another_way_stays_one_user_for_life(tmp_path: Path) -> None:
+    """32 digits are a UUID when they are read again from a kept set."""
+    folders: list[Path] = []
+    for month in ("03", "04"):
+        path = tmp_path / f"{month}.csv"
+        lines = [f"1,2,2026-{month}-27 07:10:00,{user}" for user in ("1.2345678901234568e+31", "bob")]
+        path.write_text("\n".join(["origin,destination,departure,user", *lines]) + "\n")
+        bound_trips(path, tmp_path / month, max_requests=1, previous=folders)
+        folders.append(tmp_path / month)
+    assert [pq.read_metadata(folder / TRIPS).num_rows for folder in folders] == [2, 0]

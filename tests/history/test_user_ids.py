@@ -52,6 +52,7 @@ PARTS += [
     "\U0001f600",
     "9" * 39,
 ]
+ENDS = ["", ".", ".0", ".000", "e+0", "e+01", ".0e1", ".5", "a"]
 
 
 def ids_of(texts: list[str | None]) -> list[str | None]:
@@ -130,6 +131,13 @@ def test_the_kernel_agrees_with_its_twin_on_random_ids() -> None:
     texts = ["".join(chance.choices([*PARTS, *BLANKS], k=chance.randint(0, 5))) for _ in range(20_000)]
     texts += [
         chance.choice(["+", "-", "", "0"]) + chance.choice(PARTS[:6]) + chance.choice(PARTS[6:14]) for _ in range(5000)
+    ]
+    texts += [
+        f"{sign}{first}{'4' * digits}{end}"
+        for sign in ("", "+", "-", "0")
+        for first in "17"
+        for digits in range(28, 42)
+        for end in ENDS
     ]
     texts = [text for text in texts if len(text.encode()) <= SHORT_TEXT]
     expected = [canonical_id(text) for text in texts]

@@ -29,5 +29,6 @@ def canonical_id(text: str) -> str:
         if not any(part.strip("0") for part in whole[1:]):
             digits = whole[0].lstrip("-").lstrip("0")
             if len(digits) <= _MOST_DIGITS:
-                return ("-" if number < Decimal(0) else "") + digits
+                found = ("-" if number < Decimal(0) else "") + digits
+                return str(uuid.UUID(found)) if re.fullmatch("[0-9]{32}", found) else found
     return text

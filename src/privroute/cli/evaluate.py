@@ -311,6 +311,9 @@ def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "", m
     network, policy, units = found.network, found.policy, found.network.units
     traffic = demand.on(policy.pairs)
     if not traffic.total_per_min > 0:
+        if mark:  # whether there is any is private too
+            line(f"{mark}the demand is zero for all pairs, so there is nothing to compare")
+            return
         raise InputError("the demand is zero for all pairs, so there is nothing to compare")
     baseline = Baseline.of(network, traffic)
     name = f"released, {found.certificate.mechanism}" + ("" if found.certificate.private else " (NOT PRIVATE)")

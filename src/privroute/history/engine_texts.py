@@ -29,6 +29,7 @@ _UUID_SIGNS = ("urn:uuid:", "{", "}", "-")
 _UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 _NUMBER_TEXT = "[+-]?[0-9]+([.]0*)?"
 _MOST_DIGITS = 40
+_UUID_LENGTH = 32
 
 
 def time_steps(dialect: Dialect, text: str, *, with_offset: bool) -> list[Step]:
@@ -105,7 +106,7 @@ def user_steps(dialect: Dialect, text: str) -> list[Step]:
     digits = "user_small"
     for sign in _UUID_SIGNS:
         digits = f"replace({digits}, {literal(sign)}, '')"
-    uuid = " || '-' || ".join(f"substr(user_hex, {start}, {length})" for start, length in _UUID_PARTS)
+    uuid = " || '-' || ".join(f"substr(user_uuid, {start}, {length})" for start, length in _UUID_PARTS)
     whole = "split_part(replace(replace(user_small, '+', ''), '-', ''), '.', 1)"
     minus = "CASE WHEN user_small LIKE '-%' AND user_digits <> '' THEN '-' ELSE '' END"
     number = f"{minus} || CASE WHEN user_digits = '' THEN '0' ELSE user_digits END"
@@ -117,8 +118,12 @@ def user_steps(dialect: Dialect, text: str) -> list[Step]:
             "user_hex": f"CASE WHEN {is_uuid} THEN {digits} END",
             "user_digits": f"CASE WHEN {is_number} THEN trim(LEADING '0' FROM {whole}) END",
         },
+        {  # as it is when these digits are spelt plainly
+            "user_uuid": "CASE WHEN user_hex IS NOT NULL THEN user_hex "
+            f"WHEN length(user_digits) = {_UUID_LENGTH} AND user_small NOT LIKE '-%' THEN user_digits END"
+        },
         {
-            "user_id": f"CASE WHEN user_small IN ({missing}) THEN NULL WHEN user_hex IS NOT NULL THEN {uuid} "
+            "user_id": f"CASE WHEN user_small IN ({missing}) THEN NULL WHEN user_uuid IS NOT NULL THEN {uuid} "
             f"WHEN length(user_digits) <= {_MOST_DIGITS} THEN {number} ELSE user_bare END"
         },
     ]
