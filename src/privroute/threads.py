@@ -19,7 +19,7 @@ _Made = TypeVar("_Made")
 
 
 class Map(Protocol):
-    """`map`, whoever does the work."""
+    """`map`, in this thread or in several."""
 
     def __call__(self, make: Callable[[_Given], _Made], items: Iterable[_Given], /) -> Iterator[_Made]:
         """What `make` makes of the items, in their order."""
@@ -95,7 +95,7 @@ class _Crew:
             self.ready.put(("problem", problem))
 
     def stop(self) -> None:
-        """End the threads; whoever waits for room gets it."""
+        """End the threads, also those that wait for room."""
         self._stopped = True
         self.room.release(max(1, len(self._threads)))
         for thread in self._threads:

@@ -163,6 +163,17 @@ def test_evaluate_takes_files_of_trips_where_daily_counts_are_expected(release: 
     assert "daily counts" in refused("evaluate", release, "--private-counts", tmp_path / "other.csv")
 
 
+def test_no_trip_at_all_is_said_in_private_and_stops_nothing(release: Path, tmp_path: Path) -> None:
+    trips = tmp_path / "trips.csv"
+    for record in ("", f"{FIRST} 12:00:00,1,20\n"):  # none, or none of the period
+        trips.write_text("departure,origin,destination\n" + record)
+        private = ("--private-counts", trips, "--from", FIRST, "--to", LAST, "--period", "07:00-08:00")
+        done = run("evaluate", release, *private, width=120)
+        assert done.code == 0, done.err
+        (said,) = [line for line in done.out.splitlines() if "zero for all pairs" in line]
+        assert said.strip().startswith("PRIVATE")
+
+
 def test_a_record_does_not_decide_what_a_private_file_is(release: Path, tmp_path: Path) -> None:
     """Lines that end with carriage returns: a cell of a record is not a column."""
     trips, lines = tmp_path / "trips.csv", [f"{FIRST} 07:10:00,1,20,x", f"{LAST} 07:20:00,13,7,trips"]

@@ -117,7 +117,7 @@ def show_periods(found: pr.Release) -> None:
         say(f"Too thin, the noise drowns the counts of single pairs: {_listed(thin, found)}.")
     if len(measured) > 1:
         wrong = math.ceil(_WRONG_VERDICTS * len(measured))
-        say(f"Each verdict holds by itself; of {len(measured):,} about {wrong:,} may be wrong by chance.")
+        say(f"Each verdict holds by itself; of {len(measured):,} up to about {wrong:,} may be wrong by chance.")
 
 
 def _listed(periods: list[str], found: pr.Release) -> str:

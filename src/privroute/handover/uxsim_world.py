@@ -36,8 +36,8 @@ _JAM_PER_M = 0.2
 _SHORTEST_S = 5.0  # a platoon of ten needs about as much; connectors that take no time get it
 _UNITS_BETWEEN = 1000
 
-_TIMES_PERIOD = 2.5  # a simulation lasts so many times the period of departures, so that queues can dissolve
-_TIMES_EMPTY = 2.0  # and after it at least so many times the longest trip on empty roads
+_TIMES_PERIOD = 2.5  # length of a simulation over the period of departures, so that queues can dissolve
+_TIMES_EMPTY = 2.0  # least time after the departures, over the longest trip on empty roads
 
 
 def simulated_min(policies: Iterable[RoutingPolicy], period_min: float) -> float:

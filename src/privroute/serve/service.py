@@ -146,7 +146,7 @@ class Service:
         return orjson.dumps({"code": "Ok", "release": self.id, **self._period, **link_use(self.release, link, limit)})
 
     def people(self) -> Document:
-        """Gains and losses; computed once, by whoever asks first, while others wait."""
+        """Gains and losses; computed at the first request, for which others wait."""
         with self._people_lock:
             if self._people is None:
                 found = {"code": "Ok", "release": self.id, **self._period, **people_of(self.release)}
