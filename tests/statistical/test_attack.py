@@ -46,7 +46,7 @@ def attack(mechanism: str, epsilon: float, *, trials: int = TRIALS) -> Attack:
     network, case = small_case()
     promise = pr.Guarantee(epsilon, 1e-6)
     return attack_releases(
-        partial(pr.learn, network, guarantee=promise, mechanism=mechanism),
+        partial(pr.learn, network, guarantee=promise, mechanism=mechanism, quality_share=0.0),  # all of it is attacked
         partial(answer_without_noise, network, guarantee=promise, mechanism=mechanism),
         case,
         promise,

@@ -16,19 +16,21 @@ from privroute.evaluate.audit import audit, clopper_pearson, epsilon_lower_bound
 from privroute.mechanism import counts
 from privroute.privacy import calibration, noise
 
-# At epsilon 3 a scale five times too small is caught with 2,000 fresh releases at the suite's false-alarm rate.
 PROMISE = pr.Guarantee(epsilon=3.0, delta=1e-6)
 RUNS = 2700
 FEWER_RUNS = 1600  # of slower mechanisms, where nothing has to be caught
+# The rate at which a right mechanism would be accused where a planted bug has to be caught: with a scale five times too
+# small the bound of sgd is 4.1 with a deviation of 0.25, so the bug escapes in about one of 100,000 runs.
+CAUGHT = 1e-3
 
 
-def run(mechanism: str, runs: int = RUNS) -> float:
+def run(mechanism: str, runs: int = RUNS, alarm: float = EACH) -> float:
     chosen, data = worst_case(mechanism)
 
     def learn(network: pr.Network, history: pr.DemandHistory) -> pr.Release:
         return pr.learn(network, history, PROMISE, chosen, quality_share=0.0)  # its own audit: test_quality_audit
 
-    return audit(learn, PROMISE, data=data, runs=runs, false_alarm=EACH).epsilon_lower_bound
+    return audit(learn, PROMISE, data=data, runs=runs, false_alarm=alarm).epsilon_lower_bound
 
 
 @pytest.mark.parametrize("mechanism", ["counts", "daily", "sgd", "minimiser"])
@@ -41,7 +43,7 @@ def test_a_scale_five_times_too_small_is_caught(mechanism: str, monkeypatch: pyt
     right = noise.gaussian_on_integers
     monkeypatch.setattr(noise, "gaussian_on_integers", lambda scale: right(scale / 5))
     assert vars(calibration)["gaussian_on_integers"] is right, "the promise is still made with the right map"
-    assert run(mechanism) > PROMISE.epsilon
+    assert run(mechanism, alarm=CAUGHT) > PROMISE.epsilon
 
 
 Data = tuple[pr.Network, pr.DemandHistory, pr.DemandHistory]
@@ -59,13 +61,13 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Data:
     return NETWORK, without, with_user
 
 
-def run_for_users(mechanism: str, data: Data) -> float:
+def run_for_users(mechanism: str, data: Data, alarm: float = EACH) -> float:
     promise = pr.Guarantee(epsilon=3.0, delta=1e-6, unit="user")
 
     def learn(network: pr.Network, history: pr.DemandHistory) -> pr.Release:
         return pr.learn(network, history, promise, mechanism, quality_share=0.0)
 
-    return audit(learn, promise, runs=RUNS // 3, false_alarm=EACH, data=data).epsilon_lower_bound
+    return audit(learn, promise, runs=RUNS // 3, false_alarm=alarm, data=data).epsilon_lower_bound
 
 
 @pytest.mark.parametrize("mechanism", ["counts", "daily"])
@@ -75,7 +77,7 @@ def test_the_audit_of_a_whole_user_stays_below_the_promise(mechanism: str, users
 
 def test_noise_for_one_request_does_not_protect_a_whole_user(users: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "summed_counts_sensitivity", lambda *_: 1.0)
-    assert run_for_users("counts", users) > PROMISE.epsilon
+    assert run_for_users("counts", users, CAUGHT) > PROMISE.epsilon
 
 
 def test_the_bound_finds_the_epsilon_of_randomised_response() -> None:
