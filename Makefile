@@ -10,6 +10,9 @@ CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 
 COVERAGE_FLOOR := 90
 
+# One worker more than cores: tests that wait for a browser, a server or a worker leave theirs to the others.
+WORKERS := $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+
 SANITIZED := build/sanitized/privroute
 BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/servers.py benchmarks/checkout.py benchmarks/history.py benchmarks/flow_mechanisms.py \
   benchmarks/mutants.py benchmarks/mutation.py \
@@ -21,7 +24,7 @@ demo: $(VENV)/.run
 	$(BIN)/privroute demo
 
 test: $(VENV)/.test lint sanitize browser servers
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n $(WORKERS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -105,7 +108,7 @@ servers:
 sanitize: $(SANITIZED)/.built
 	PRIVROUTE_TEST_CORE=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	  $(BIN)/pytest -q -p no:cacheprovider -k "not Chicago and not chicago and not ctrl_c and not thousands" tests/policy tests/flows \
+	  $(BIN)/pytest -q -n auto -p no:cacheprovider -k "not Chicago and not chicago and not ctrl_c and not thousands" tests/policy tests/flows \
 	  tests/serve/test_answers.py tests/network/test_plain_tables.py
 
 $(SANITIZED)/.built: $(VENV)/.test $(CORE)

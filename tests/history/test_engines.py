@@ -147,6 +147,23 @@ def test_a_relation_keeps_of_each_user_what_the_bounds_say(dirty: tuple[pa.Table
     assert all(few <= many for few, many in zip(kept[0], all_of_them[0], strict=True))
 
 
+@POSTGRES
+def test_an_assertion_that_bounds_hold_is_checked_in_every_engine(
+    dirty: tuple[pa.Table, Path], postgresql: PostgreSQL, spark: Any
+) -> None:
+    table, path = dirty
+    with psycopg.connect(postgresql.url, autocommit=True) as server:
+        server.execute("DROP TABLE IF EXISTS trips")
+    into_server(postgresql.url, table, path.parent)
+    case: dict[str, Any] = {"departure": "clock", "unit": "user", "period": HOURS[0], "dates": (FIRST, LAST)}
+    case["pre_bounded"] = True
+    for source in (relation(table), f"{postgresql.url}#trips", spark.read.parquet(str(path))):
+        assert counted(source, **case, max_requests=10_000, max_per_pair=10_000)[1].above_bounds == 0
+        for bounds in ({"max_requests": 2, "max_per_pair": 2}, {"max_requests": 10_000, "max_per_pair": 1}):
+            with pytest.raises(HistoryError, match="and they have more"):
+                counted(source, **case, **bounds)
+
+
 PLACES = st.sampled_from(["1", "2", " 3", "100", "0", "101", "x", "", None, "1.0", "٣", "'; --", "%s", "{salt}"])
 USERS = st.sampled_from(["a", "b", "7", "007", " 7", "+7", "NULL", "", None, "é", "%", "{zones}", "-"])
 EARLY, LATE = dt.datetime(2026, 3, 28, 6), dt.datetime(2026, 3, 30, 10)  # noqa: DTZ001 - clock times

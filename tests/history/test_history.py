@@ -188,6 +188,8 @@ class TestDailyFile:
         ("old", "new", "became"),
         [
             ("2,5", "2,5.7", "unreadable_count"),
+            ("2,5", "2,5.000", "unreadable_count"),
+            ("2,5", "2,5e+06", "unreadable_count"),
             ("2,5", "2,-5", "unreadable_count"),
             ("2,5", "2,MARK", "unreadable_count"),
             ("1,2,5", "MARK,2,5", "unknown_zone"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import pickle
 from collections.abc import Iterator
@@ -127,13 +128,18 @@ def test_a_number_of_shards_that_is_none_is_refused(count: Any) -> None:
 def cluster() -> Iterator[Any]:
     """Two Dask workers in processes of their own."""
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL,
-    ) as made:
+    dask = importlib.import_module("dask")
+    patience = dask.config.set({"distributed.comm.timeouts.connect": "8s"})  # for a dead worker
+    with (
+        patience,
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        ) as made,
+    ):
         yield made
 
 

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from privroute.network.network import Network
     from privroute.network.pairs import Pairs
 
-__all__ = ["LARGEST_POINT", "MOST_NODES", "Projection", "project", "project_in_place", "smallest_tolerance"]
+__all__ = [
+    "LARGEST_POINT",
+    "MOST_NODES",
+    "Projection",
+    "check_size",
+    "project",
+    "project_in_place",
+    "smallest_tolerance",
+]
 
 LARGEST_POINT = 1e15
 """Points beyond this are refused: the last resort counts in 2^-52, in whole numbers of 128 bits."""
@@ -111,13 +119,15 @@ def project_in_place(
     return _project(network, pairs, points, points, potentials, warm=True, tolerance=tolerance, threads=threads)
 
 
-def smallest_tolerance(network: Network) -> float:
-    """The tightest tolerance that can be certified: the flows themselves are rounded to float64.
-
-    Rejects networks that are too large to project on, so that the error occurs before the private phase.
-    """
+def check_size(network: Network) -> None:
+    """Reject networks that are too large to project on, so that the error occurs before the private phase."""
     if network.nodes > MOST_NODES:
         raise PolicyError(f"the network has {network.nodes:,} nodes; projections are for {MOST_NODES:,} at most")
+
+
+def smallest_tolerance(network: Network) -> float:
+    """The tightest tolerance that can be certified: the flows themselves are rounded to float64."""
+    check_size(network)
     return max(1e-13, 4 * float(np.finfo(np.float64).eps) * math.sqrt(network.links))
 
 

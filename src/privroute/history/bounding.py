@@ -65,13 +65,18 @@ def kept_requests(requests: str, contribution: Contribution, keys: Keys | None =
 
 
 def exceeding(requests: str, contribution: Contribution) -> str:
-    """SQL of the number of units, or of units and pairs, that have more requests than the bounds: one number."""
+    """SQL of the number of units, and of units and pairs, that have more requests than the bounds: one number, units.
+
+    It names the requests once, since a relation can be read only once.
+    """
     unit = _unit(contribution)
-    parts = [
-        f"SELECT 1 FROM {requests} AS requests GROUP BY {unit} HAVING count(*) > {contribution.max_requests}",
-        f"SELECT 1 FROM {requests} AS requests GROUP BY {unit}, pair HAVING count(*) > {contribution.max_per_pair}",
-    ]
-    return f"SELECT count(*) FROM ({' UNION ALL '.join(parts)}) AS exceeding"
+    of_pairs = f"SELECT {unit}, count(*) AS n FROM {requests} AS requests GROUP BY {unit}, pair"
+    of_units = (
+        f"SELECT sum(CASE WHEN n > {contribution.max_per_pair} THEN 1 ELSE 0 END) "
+        f"+ CASE WHEN sum(n) > {contribution.max_requests} THEN 1 ELSE 0 END AS above "
+        f"FROM ({of_pairs}) AS of_pairs GROUP BY {unit}"
+    )
+    return f"SELECT CAST(coalesce(sum(above), 0) AS BIGINT) AS units FROM ({of_units}) AS of_units"
 
 
 def bounded_total(requests: str, contribution: Contribution, keys: Keys | None = None) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_daily_od"]
 
-_COUNT = re.compile(r"\+?([0-9]+)(?:\.0*)?")
+_COUNT = re.compile(r"\+?([0-9]+)(?:\.(?!000$)0*)?")  # 1.000 may mean a thousand
 _MOST_DIGITS = 18
 _OTHER_DAY = -1  # as in Calendar.positions
 _PERIOD_MIN = 60.0

@@ -121,9 +121,7 @@ class Statements:
 
     def exceeding(self) -> str:
         """How many users, or users and pairs, have more requests than the bounds."""
-        return self._spelt(
-            exceeding(self._usable(), self._bounds).replace("count(*) FROM", "count(*) AS units FROM", 1)
-        )
+        return self._spelt(exceeding(self._usable(), self._bounds))
 
     def total(self) -> str:
         """Slot and requests that count for a measured total."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from privroute.errors import GuaranteeError
 from privroute.flows.optimum import solve_optimum
+from privroute.flows.projection import check_size
 from privroute.flows.route_metric import RouteMetric
 from privroute.flows.route_sets import RouteSets
 from privroute.privacy.flow_sensitivity import ceiling_min
@@ -88,6 +89,7 @@ def public_caps(frame: Frame, options: Sgd | Minimiser) -> NDArray[np.float64]:
 
 
 def _routes(network: Network, frame: Frame, options: Sgd | Minimiser) -> PublicRoutes:
+    check_size(network)  # before what takes long there
     pairs = frame.pairs
     cost, ceiling = network.free_flow_min, ceiling_min(network, options.ceiling or np.inf)
     caps = np.full(len(pairs), np.inf)

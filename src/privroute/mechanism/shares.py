@@ -113,8 +113,9 @@ def days_question(study: Study, allowed: float) -> Question:
 
 
 def _trips_by_day(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
-    """PRIVATE."""
-    return np.asarray(np.minimum(history.counts.sum(axis=1, dtype=np.int64), MOST_REQUESTS))
+    """Each count is cut off before the sum, at a bound by the public number of pairs: no sum overflows. PRIVATE."""
+    most = MOST_REQUESTS // max(1, len(history.pairs))
+    return np.asarray(np.minimum(history.counts, most).sum(axis=1, dtype=np.int64))
 
 
 def with_days(study: Study, noisy: NDArray[np.int64], deviation: float) -> Study:
