@@ -252,7 +252,7 @@ class Statements:
         if form == "number":
             return [f"{self._whole(name)} AS {role}"]
         if form == "text":
-            return [f"{put(self.dialect.trimmed, self._short(name, self.longest_zone))} AS {role}"]
+            return [f"{self._short(name, self.longest_zone)} AS {role}"]
         raise self._unusable(role, "name a column of zones, as whole numbers or texts")
 
     def _degrees(self, role: str) -> str:
@@ -301,8 +301,10 @@ class Statements:
     def _join(self, role: str, rows: str, kind: str = "LEFT JOIN") -> str:
         if role not in self.columns:
             return f"{kind} {{cells}} AS z_{role} ON z_{role}.x = {rows}.{role}_x AND z_{role}.y = {rows}.{role}_y"
-        column = "label" if self.forms[role] == "text" else "number"
-        return f"{kind} {{zones}} AS z_{role} ON z_{role}.{column} = {rows}.{role}"
+        if self.forms[role] != "text":
+            return f"{kind} {{zones}} AS z_{role} ON z_{role}.number = {rows}.{role}"
+        # trimmed only here: after rows are grouped there are fewer texts
+        return f"{kind} {{zones}} AS z_{role} ON z_{role}.label = {put(self.dialect.trimmed, f'{rows}.{role}')}"
 
     def _reason(self) -> str:
         """The position in REASONS, or _OUTSIDE."""

@@ -242,9 +242,7 @@ class _Frame:
 
     def arrays(self, statement: str) -> dict[str, Any]:
         for table, view in self._tables.items():
-            if table != "salt":
-                statement = statement.replace(f"{{{table}}}", view)
-        statement = statement.replace("{salt}", f"(SELECT salt FROM {self._tables['salt']})")
+            statement = statement.replace(f"{{{table}}}", f"(SELECT salt FROM {view})" if table == "salt" else view)
         failed = False
         try:
             found = self._session.sql(statement).toArrow()
@@ -263,10 +261,12 @@ def _open_frame(frame: Any, name: str, columns: Mapping[str, str], public: Mappi
     forms = _forms(name, columns, kinds)
     session = frame.sparkSession
     mark = secrets.token_hex(8)
-    views = {table: f"privroute_{table}_{mark}" for table in ("trips", "salt", *public)}
+    if "user_id" in columns:
+        public = {**public, "salt": pa.table({"salt": [new_salt()]})}
+    views = {table: f"privroute_{table}_{mark}" for table in ("trips", *public)}
     try:
         frame.createOrReplaceTempView(views["trips"])
-        for table, content in {**public, "salt": pa.table({"salt": [new_salt()]})}.items():
+        for table, content in public.items():
             session.createDataFrame(content).createOrReplaceTempView(views[table])
         yield _Frame(name, forms, session, views)
     finally:
