@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import io
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -140,3 +142,20 @@ def test_each_command_of_the_list_loads_and_begins_with_its_sentence() -> None:
         told = run(name, "--help", width=200).text
         assert " ".join(sentence.split()[:6]) in told
         assert sentence.endswith(".")
+
+
+def test_a_command_that_is_asked_to_end_removes_its_temporary_files(tmp_path: Path) -> None:
+    waits = (
+        "import tempfile, time; from privroute.cli import app\n"
+        "def wait():\n"
+        f"    with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}):\n"
+        "        print('begun', flush=True); time.sleep(60)\n"
+        "app.app = wait; app.main()"
+    )
+    with subprocess.Popen([sys.executable, "-c", waits], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"begun\n"
+        assert list(tmp_path.iterdir())
+        process.send_signal(signal.SIGTERM)
+    assert process.returncode != 0
+    assert not list(tmp_path.iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import itertools
 import re
 from pathlib import Path
@@ -284,3 +285,14 @@ def test_tables_of_texts_are_counted_alike(
     else:
         assert all((counts == found[0]).all() for counts in found)
         assert seen[0].counted > 10
+
+
+def test_what_stands_for_a_long_id_is_its_sha_256_with_a_tag(engines: Engines) -> None:
+    """Without the tag, digits of a digest would be read as a UUID, and another id may be spelt like them."""
+    texts: list[str | None] = ["x" * 300, "é" * 300, "'\\\n" * 100, None]
+    steps = {
+        dialect.name: [{"user_text": put(dialect.long_id, "given")}, *user_steps(dialect, "user_text")]
+        for dialect in (DUCKDB, POSTGRESQL, SPARK)
+    }
+    wanted = [(text and f"sha256:{hashlib.sha256(text.encode()).hexdigest()}",) for text in texts]
+    assert engines.values(texts, steps, "user_id") == dict.fromkeys(steps, wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,7 +104,11 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; the package's own errors become one line and exit code 1."""
+    """Run the command line; the package's own errors become one line and exit code 1.
+
+    A request to end (SIGTERM) is an interruption as Ctrl-C is: temporary files with trips are removed.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except PrivrouteError as problem:

@@ -36,6 +36,7 @@ class Dialect:
     matches : whether a text as a whole, line ends included, matches a regular expression {1}, which has no backslash
     number_of_text : a text of digits with a point as a double; number : a number as a double, NULL where it is huge
     digest : MD5 of a text in hexadecimal digits, which compare by their codes
+    long_id : what stands for a long id of a user: SHA-256 with a tag, so that it is neither a number nor a UUID
     whole_of_text : a text of at most 18 digits as a whole number
     quote : of names; copies : an order for equal rows, where the engine wants one
     fence : behind a subquery whose expressions the engine would otherwise copy to each place that uses them
@@ -58,6 +59,7 @@ class Dialect:
     number: str
     whole_of_text: str
     digest: str
+    long_id: str
     quote: str = '"'
     copies: str = ""
     fence: str = ""
@@ -93,6 +95,7 @@ DUCKDB = Dialect(
     number="{0}",
     whole_of_text="TRY_CAST({0} AS BIGINT)",
     digest="md5({0})",
+    long_id="'sha256:' || sha256({0})",
 )
 
 _FINITE_TIME = (
@@ -118,6 +121,8 @@ POSTGRESQL = Dialect(
     ),
     whole_of_text="CAST({0} AS BIGINT)",
     digest='md5({0}) COLLATE "C"',
+    # the bytes as they are stored: none has to be converted or checked
+    long_id="('sha256:' || encode(sha256(convert_to({0}, getdatabaseencoding())), 'hex')) COLLATE \"C\"",
     fence=" OFFSET 0",
 )
 
@@ -145,6 +150,7 @@ SPARK = Dialect(
     number="CAST({0} AS DOUBLE)",
     whole_of_text="try_cast({0} AS BIGINT)",
     digest="md5({0})",
+    long_id="concat('sha256:', sha2({0}, 256))",
     quote="`",
     copies="ORDER BY day",
     copies_into_filters=True,

@@ -278,11 +278,9 @@ class Statements:
             raise self._unusable("user_id", "name a column of ids, as whole numbers or texts")
         if self._as_files:
             return {"user_id": f"{user_key(name, form)}"}, []
-        # long ids are compared by a digest
-        digest = put(self.dialect.digest, put(self.dialect.text, name))
-        return {"user_text": f"coalesce({self._short(name, SHORT_TEXT)}, {digest})"}, user_steps(
-            self.dialect, "user_text"
-        )
+        long_id = put(self.dialect.long_id, f"({put(self.dialect.text, name)})")
+        text = f"coalesce({self._short(name, SHORT_TEXT)}, {long_id})"
+        return {"user_text": text}, user_steps(self.dialect, "user_text")
 
     @property
     def _as_files(self) -> bool:
