@@ -107,7 +107,7 @@ def test_releases_are_guessed_no_better_than_the_promise_allows(mechanism: str, 
 def test_the_release_on_sioux_falls_faces_the_same_adversary(history: pr.DemandHistory) -> None:
     network, promise = pr.sioux_falls().network, pr.Guarantee(0.1, 1e-6)
     found = attack_releases(
-        partial(pr.learn, network, guarantee=promise),
+        partial(pr.learn, network, guarantee=promise, quality_share=0.0),
         partial(answer_without_noise, network, guarantee=promise, mechanism="counts"),
         rare_trip(history, 0, day=49),
         promise,

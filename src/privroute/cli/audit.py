@@ -131,7 +131,7 @@ def _attack(mechanism: str, promise: pr.Guarantee, trials: int, alarm: float, *,
         with bar() as progress:
             found.append(
                 attack_releases(
-                    partial(pr.learn, network, guarantee=promised, mechanism=chosen),
+                    partial(pr.learn, network, guarantee=promised, mechanism=chosen, quality_share=0.0),
                     partial(answer_without_noise, network, guarantee=promised, mechanism=chosen),
                     case,
                     promised,
