@@ -56,14 +56,18 @@ def dirty(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, Path]:
     return table, path
 
 
+def replace_trips(postgresql: PostgreSQL, table: pa.Table, folder: Path) -> None:
+    with psycopg.connect(postgresql.url, autocommit=True) as server:
+        server.execute("DROP TABLE IF EXISTS trips")
+    into_server(postgresql.url, table, folder)
+
+
 @POSTGRES
 def test_dirty_trips_have_the_same_digest_in_duckdb_and_postgresql(
     dirty: tuple[pa.Table, Path], postgresql: PostgreSQL, tmp_path: Path
 ) -> None:
     table, path = dirty
-    with psycopg.connect(postgresql.url, autocommit=True) as server:
-        server.execute("DROP TABLE IF EXISTS trips")
-    into_server(postgresql.url, table, tmp_path)
+    replace_trips(postgresql, table, tmp_path)
     for settings_of_case in CASES.values():
         assert digest(relation(table), settings_of_case)[0] == digest(f"{postgresql.url}#trips", settings_of_case)[0]
     clock = CASES["request, clock"]
@@ -152,9 +156,7 @@ def test_an_assertion_that_bounds_hold_is_checked_in_every_engine(
     dirty: tuple[pa.Table, Path], postgresql: PostgreSQL, spark: Any
 ) -> None:
     table, path = dirty
-    with psycopg.connect(postgresql.url, autocommit=True) as server:
-        server.execute("DROP TABLE IF EXISTS trips")
-    into_server(postgresql.url, table, path.parent)
+    replace_trips(postgresql, table, path.parent)
     case: dict[str, Any] = {"departure": "clock", "unit": "user", "period": HOURS[0], "dates": (FIRST, LAST)}
     case["pre_bounded"] = True
     for source in (relation(table), f"{postgresql.url}#trips", spark.read.parquet(str(path))):

@@ -188,7 +188,7 @@ def read_bytes(path: Path, *, largest: int | None = None) -> bytes:
 def map_bytes(path: Path, *, largest: int) -> mmap.mmap | bytes:
     """The bytes of a regular file of at most `largest` bytes, mapped into memory and read only.
 
-    They stay those of this file if another one is put in its place. Whoever writes into the file itself changes them.
+    They stay the same if another file takes its place, and change if something writes into this file.
     """
     reason = None
     try:

@@ -61,7 +61,7 @@ def read_layer(place: Path, name: str | None = None) -> Layer:
     pyogrio, shapely = _packages()
     _check_first_bytes(place)
     try:
-        # UserWarning of odd features: what cannot be used is refused by whoever uses it
+        # UserWarning of odd features: the caller refuses those that it cannot use
         about, _, geometry, columns = pyogrio.raw.read(place, layer=name, max_features=_MOST_FEATURES, force_2d=True)
         found = shapely.from_wkb(geometry if geometry is not None else [], on_invalid="ignore")
     except Exception as problem:  # noqa: BLE001

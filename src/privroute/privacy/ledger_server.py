@@ -126,7 +126,7 @@ class ServerStore:
         """Make the schema and its tables, in one transaction."""
         with self._errors(), closing(self.address.connect()) as server:
             server.execute("BEGIN")
-            # whoever makes this ledger at the same time waits here, and then sees it
+            # a process that makes this ledger at the same time waits here, and then sees it
             server.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"privroute {self._schema}",))
             self._configure(server)
             server.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")

@@ -65,7 +65,7 @@ class Records(ABC):
 
     @abstractmethod
     def close(self, moved_to: str, at: str) -> None:
-        """Mark the ledger as moved: whoever opens it from now on is refused and told the new place."""
+        """Mark the ledger as moved: from now on it cannot be opened, and the error names the new place."""
 
     @abstractmethod
     def open(self, own: str) -> None:
