@@ -4,6 +4,9 @@ Points are random (normal), SGD-like (a gradient step for a simulated day from a
 iterate plus noise of 0.1). Cold starts know nothing; warm starts have the solution of the point before: the last SGD
 step, or the same point shifted by 1%. Everybody runs on one thread, in turns; times are CPU seconds of that thread, the
 median of the rounds, per projection. Distances are to projections certified to 1e-13.
+
+On route sets, `weighted` projects the points of steps of Algorithm 1 in the metric of the links' curvature and, the
+same points, in the plain norm: warm starts as in a run, and the ratio of the times.
 """
 
 from __future__ import annotations
@@ -18,12 +21,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from flow_mechanisms import PERIOD_MIN, model_of
+from networks import load
 from projection_peers import Daqp, Osqp, Peer, Piqp
 
 import privroute as pr
 from privroute.flows.projection import project, project_in_place, smallest_tolerance
-from privroute.flows.unit_flows import blocks, link_flow, step_in_place
+from privroute.flows.route_metric import RouteMetric, add_load, project_on_routes, step
+from privroute.flows.unit_flows import blocks, link_flow, marginal_costs, step_in_place
+from privroute.mechanism import sgd
+from privroute.mechanism.public_routes import public_routes
 from privroute.network.pairs import Pairs
+from privroute.privacy.flow_sensitivity import loads_per_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,6 +194,36 @@ def measure(name: str, most_pairs: int | None) -> dict[str, Any]:
     }
 
 
+def weighted(name: str) -> dict[str, float]:
+    """CPU microseconds of a projection on route sets in the metric of the links' curvature, and in the plain norm."""
+    scenario = load(name)
+    network, model = scenario.network, model_of(scenario.demand)
+    history = pr.simulate_days(scenario.demand, days=1, period_min=PERIOD_MIN, seed=1)
+    options = pr.Sgd(public_demand=model, alpha=1 / PERIOD_MIN, steps_per_day=1, detour=1.1)
+    study = pr.Study(network, history.frame, pr.Guarantee(1.0, 1e-6), options)
+    routes, size = public_routes(study), float(sgd.public_steps(study, sgd.public_bounds(study))[0])
+    sets, rates = routes.sets, np.minimum(history.counts[0] / PERIOD_MIN, routes.caps)
+    per_unit = loads_per_unit(sets.sum_by_link(routes.caps))
+    metrics = {"weighted": routes.metric, "plain": RouteMetric.plain(sets)}
+    hints = {kind: np.zeros(sets.entries, dtype=np.float32) for kind in metrics}
+    seconds: dict[str, list[float]] = {kind: [] for kind in metrics}
+    flows = sgd.start_on_routes(study, routes)
+    for turn in range(ROUNDS + 1):
+        loads = np.zeros(network.links, dtype=np.int64)
+        add_load(sets, flows, rates, per_unit, loads)
+        cost = marginal_costs(network, network.background_per_min + loads / per_unit, routes.ceiling)
+        step(sets, flows, rates / routes.metric.pair, cost * size / routes.metric.link, 1.0 - size / PERIOD_MIN)
+        found = {kind: flows.copy() for kind in metrics}
+        for kind, metric in metrics.items():
+            begun = time.thread_time()
+            project_on_routes(sets, metric, found[kind], hints[kind], tolerance=TOLERANCE, threads=1)
+            if turn:  # the first start knows nothing
+                seconds[kind].append(time.thread_time() - begun)
+        flows = found["weighted"]
+    us = {kind: float(np.median(each)) / len(sets) * 1e6 for kind, each in seconds.items()}
+    return {f"{kind}_us": value for kind, value in us.items()} | {"ratio": us["weighted"] / us["plain"]}
+
+
 def _stream(points: NDArray[np.float64]) -> float:
     """CPU seconds to read the points and write as many flows: no projection can be faster."""
     flows = np.empty_like(points)
@@ -239,6 +278,8 @@ def main() -> None:
     options = parser.parse_args()
     most = {"SiouxFalls": None, "Anaheim": None, "ChicagoSketch": 240}
     result: dict[str, Any] = {"networks": {name: measure(name, most[name]) for name in options.networks}}
+    result["weighted"] = {name: weighted(name) for name in options.networks}
+    print(f"weighted: {result['weighted']}", file=sys.stderr)
     if not options.skip_step:
         result["algorithm_1_step"] = whole_step(threads=2)
     if options.json:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,23 @@ def test_the_same_seed_gives_the_same_plan_and_progress_counts_every_policy() ->
     assert seen == [("Learning from simulated days", done / 15) for done in range(1, 16)]
     assert made() == first
     assert made(seed=5) != first
+
+
+def test_a_row_has_the_verdict_that_the_release_itself_would_give() -> None:
+    found = made(epsilons=(1.0, 0.003), draws=2)
+    assert found.rows[1].verdict == "better"
+    assert found.rows[0].verdict in ("undecided", "worse")
+    assert found.smallest_shown == 1.0
+    assert all(row.verdict is None for row in found.other_rows)
+    assert all(row.verdict is None for row in made(epsilons=(1.0,), quality_share=0.0).rows)
+    users = pr.Contribution("user", 2)
+    assert made(epsilons=(1.0,), draws=1, contribution=users).of_kept_trips
+    stated = made(epsilons=(1.0,), draws=1, contribution=users, total_per_h=60 * SCENARIO.demand.total_per_min)
+    assert not stated.of_kept_trips
+    assert stated.smallest_shown == 1.0
+    # what is measured changes no policy
+    with_share = made(epsilons=(1.0,), draws=1).rows[0].percent
+    assert made(epsilons=(1.0,), draws=2).rows[0].percent[:1] == with_share
 
 
 def test_rows_without_data_are_measured_against_the_prior() -> None:
@@ -130,5 +148,5 @@ def test_without_a_mechanism_counts_and_layered_are_planned_side_by_side() -> No
     assert [row.epsilon for row in found.other_rows] == [1.0]
     assert found.as_dict()["other_rows"][0]["percent"] == list(found.other_rows[0].percent)
     alone = made(epsilons=(1.0,), draws=1, mechanism="layered")
-    assert alone.rows == found.other_rows
+    assert [replace(row, verdict=None) for row in alone.rows] == list(found.other_rows)
     assert alone.other_mechanism is None

@@ -129,6 +129,7 @@ def plan(
             expansion=settings.get("data.expansion"),
             delta=settings.values.get("guarantee.delta", 1e-6),
             contribution=kept,
+            total_per_h=settings.get("data.total_vehicles_per_hour"),
             epsilons=wanted if own is None else sorted({*wanted, own}),
             mechanism=mechanism,
             draws=draws,
@@ -356,6 +357,15 @@ def _advice(found: "Plan") -> list[str]:
         sentences.append(f"Below epsilon {useful:g} the best baseline without data is better ({best}).")
     else:
         sentences.append(f"All of them beat the best baseline without data ({best}).")
+    if useful is not None and found.rows[-1].verdict is not None:
+        sentences.append(_shown(found))
     if chance is not None:
         sentences.append(f"From epsilon {chance:g} on, the noise costs no more than the random variation of the days.")
     return sentences
+
+
+def _shown(found: "Plan") -> str:
+    """From which epsilon on the release's own measurement would show what the table expects."""
+    if found.smallest_shown is not None:
+        return f"From epsilon {found.smallest_shown:g} on, a release should measure that it is better than no data."
+    return f"Not even with the largest would a release measure that it is better than no data: {found.why_not_shown}."

@@ -76,12 +76,19 @@ def plan_by_period(
         ],
         left=(0, 5),
     )
-    thin = [str(each.slot) for each in found if each.verdict == "too thin"]
+    thin, hidden = (
+        [str(each.slot) for each in found if each.verdict == verdict] for verdict in ("too thin", "better, not shown")
+    )
     say(f"All data are simulated from the public prior; no {roads.units.request} was read.")
     if thin:
         say(
             f"Too thin at this epsilon, expected to be no better than a policy without data: {', '.join(thin)}. Use "
             "longer periods, fewer kinds of days, more days, larger zones or a larger epsilon."
+        )
+    if hidden:
+        say(
+            "Expected to be better than a policy without data, but the release would not show it, because "
+            f"{found[0].plan.why_not_shown}: {', '.join(hidden)}."
         )
     if out is not None:
         make_folder(out)

@@ -33,10 +33,11 @@ from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from privroute.network.network import Network
     from privroute.progress import Progress
+    from privroute.release.quality import Verdict
     from privroute.study.contribution import Contribution
     from privroute.study.mechanisms import Mechanism
 
@@ -55,11 +56,13 @@ class PlanRow:
     noise_scale : standard deviation of the noise: on the count of a pair (for "layered" where it counts pairs), or on
         unit flows for "minimiser" and "sgd"
     percent : how far above the optimum of the prior, one value per draw of days and noise
+    verdict : what the release of the first draw would say of itself; None where nothing is measured
     """
 
     epsilon: float
     noise_scale: float
     percent: tuple[float, ...]
+    verdict: Verdict | None = None
 
     @property
     def median(self) -> float:
@@ -85,6 +88,7 @@ class PlanRow:
             "low_percent": self.low,
             "high_percent": self.high,
             "percent": list(self.percent),
+            "verdict": self.verdict,
         }
 
 
@@ -100,6 +104,7 @@ class Plan:
     expected_trips : trips in the data over all days, by the prior
     optimum_minutes : vehicle-minutes per minute of the prior's optimum
     options : of the mechanism, as a certificate would have them
+    of_kept_trips : bounded users without a total: a release measures the kept trips only, and never says "better"
     """
 
     mechanism: str
@@ -117,6 +122,7 @@ class Plan:
     other_rows: tuple[PlanRow, ...] = ()
     trips_per_pair: float = 0.0
     options: dict[str, Any] = field(default_factory=dict)
+    of_kept_trips: bool = False
 
     @property
     def to_gain(self) -> float:
@@ -135,9 +141,24 @@ class Plan:
 
     def smallest_epsilon(self, below_percent: float) -> float | None:
         """Return the smallest epsilon from which on every median is at most `below_percent`; None where none is."""
+        return self._smallest(lambda row: row.median <= below_percent)
+
+    @property
+    def smallest_shown(self) -> float | None:
+        """The smallest epsilon from which on releases would measure that they beat what needs no data."""
+        return self._smallest(lambda row: row.verdict == "better")
+
+    @property
+    def why_not_shown(self) -> str:
+        """Why a release would not measure that it is better, where it is expected to be."""
+        if self.of_kept_trips:
+            return "only kept trips would be measured; state the total of all, or measure it (max_for_total)"
+        return "the noise of the measurement exceeds what there is to gain"
+
+    def _smallest(self, holds: Callable[[PlanRow], bool]) -> float | None:
         found = None
         for row in reversed(self.rows):
-            if row.median > below_percent:
+            if not holds(row):
                 break
             found = row.epsilon
         return found
@@ -175,6 +196,7 @@ def plan(
     expansion: float = 1.0,
     delta: float = 1e-6,
     contribution: Contribution | None = None,
+    total_per_h: float | None = None,
     epsilons: Sequence[float] = DEFAULT_EPSILONS,
     mechanism: str | Mechanism | None = None,
     draws: int = 5,
@@ -190,6 +212,7 @@ def plan(
     mechanism : None plans with the default of these pairs and bounds, and also with the other of counts and layered
     contribution : the bounds on users, for a guarantee about users or users' days. The noise is that of these bounds;
         trips that they would leave out are not simulated
+    total_per_h : of all vehicles, where it will be stated for bounded users
     draws : simulated histories, each with its own noise; the same for every epsilon, so that rows can be compared
     prior_is_gravity : the prior is itself a gravity model, so comparing with one says nothing and is left out
     quality_share : of rho, set apart for measuring how useful the release is; it makes the noise larger
@@ -207,7 +230,8 @@ def plan(
         raise InputError("epsilons is empty; name at least one")
     _check(prior, days, draws, seed)
     traffic = Demand(prior.pairs, prior.rate_per_min, expansion=expansion)
-    frame = Frame(prior.pairs, Calendar.of_days(days, check_period_of_day(period_min)), traffic.expansion, contribution)
+    calendar = Calendar.of_days(days, check_period_of_day(period_min))
+    frame = Frame(prior.pairs, calendar, traffic.expansion, contribution, total_per_h)
     compared: list[Mechanism] = [chosen] if other is None else [chosen, other]
     scales = [
         [_scale(Study(network, frame, guarantee, one, quality_share=quality_share)) for guarantee in guarantees]
@@ -219,31 +243,39 @@ def plan(
     total = draws * (len(guarantees) * len(compared) + 1)
     done = 0
 
-    def learned(history: DemandHistory, guarantee: Guarantee | None, used: Mechanism, noise_seed: int) -> float:
+    verdicts: list[Verdict | None] = []
+
+    def learned(
+        history: DemandHistory, guarantee: Guarantee | None, used: Mechanism, noise_seed: int, *, measured: bool = False
+    ) -> float:
         nonlocal done
         noise = SeededNoise(noise_seed)
         release = learn_with_noise(
-            network, history, guarantee, used, noise, quality_share=quality_share, measured=False
+            network, history, guarantee, used, noise, quality_share=quality_share, measured=measured
         )
+        if measured:
+            verdicts.append(None if release.quality is None else release.quality.verdict)
         done += 1
         tell(progress, "Learning from simulated days", done / total)
         return baseline.percent(release.policy)
 
     for days_seed, noise_seed in np.random.SeedSequence(seed).generate_state(2 * draws).reshape(draws, 2).tolist():
         simulated = simulate_days(traffic, days=days, period_min=period_min, seed=days_seed)
-        bounded = replace(simulated.frame, contribution=contribution)
+        bounded = replace(simulated.frame, contribution=contribution, total_per_h=total_per_h)
         requests = int(simulated.counts.sum()) if contribution is not None and contribution.max_for_total else None
         history = DemandHistory.of(bounded, simulated.counts, simulated=True, requests=requests)
         unprotected.append(learned(history, None, Unprotected(), noise_seed))
         for one, of_one in zip(compared, columns, strict=True):
             for column, guarantee in zip(of_one, guarantees, strict=True):
-                column.append(learned(history, guarantee, one, noise_seed))
+                first = one is chosen and not column
+                column.append(learned(history, guarantee, one, noise_seed, measured=first))
+    unsaid: list[Verdict | None] = [None] * len(guarantees)
     rows = [
         tuple(
-            PlanRow(guarantee.epsilon, _on_pairs(one, scale), tuple(column))
-            for guarantee, scale, column in zip(guarantees, of_scales, of_one, strict=True)
+            PlanRow(guarantee.epsilon, _on_pairs(one, scale), tuple(column), verdict)
+            for guarantee, scale, column, verdict in zip(guarantees, of_scales, of_one, said, strict=True)
         )
-        for one, of_scales, of_one in zip(compared, scales, columns, strict=True)
+        for one, of_scales, of_one, said in zip(compared, scales, columns, (verdicts, unsaid), strict=False)
     ]
     return Plan(
         mechanism=chosen.name,
@@ -265,6 +297,10 @@ def plan(
         other_rows=() if other is None else rows[1],
         trips_per_pair=float(np.sqrt(np.mean((traffic.observed_per_min * period_min * days) ** 2))),
         options=public_options(chosen),
+        of_kept_trips=contribution is not None
+        and contribution.of_users
+        and not contribution.max_for_total
+        and total_per_h is None,
     )
 
 

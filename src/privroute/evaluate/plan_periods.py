@@ -48,11 +48,16 @@ class PeriodPlan:
         return self.plan.rows[0].median
 
     @property
-    def verdict(self) -> Literal["useful", "too thin", "nothing to gain"]:
-        """Whether the policy is expected to be better than the best that needs no data."""
+    def verdict(self) -> Literal["useful", "better, not shown", "too thin", "nothing to gain"]:
+        """Whether the policy is expected to beat the best that needs no data, and the release to measure that it does.
+
+        Where nothing is to be measured, only the first.
+        """
         if self.plan.to_gain < NEGLIGIBLE_PERCENT:
             return "nothing to gain"
-        return "useful" if self.median < self.plan.to_gain else "too thin"
+        if self.median >= self.plan.to_gain:
+            return "too thin"
+        return "useful" if self.plan.rows[0].verdict in (None, "better") else "better, not shown"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

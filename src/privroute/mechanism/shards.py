@@ -219,11 +219,13 @@ def sharded(count: int, *, cluster: Any = None) -> Iterator[None]:
 
 
 def shards_for(data: ShardData) -> Shards:
-    """Split the pairs as `sharded` says: into runs with about equally many entries; one shard here without it."""
+    """Split the pairs as `sharded` says, into runs of equally many; one shard here without it.
+
+    A projection takes about as long for many links as for few, so pairs are what is shared out.
+    """
     count, make = _CHOSEN.get() or (1, LocalWorker)
-    sets = data.sets
-    wanted = np.linspace(0, sets.entries, min(count, max(len(sets), 1)) + 1)[1:-1]
-    ends = [0, *np.searchsorted(sets.start, wanted).tolist(), len(sets)]
+    pairs = len(data.sets)
+    ends = np.linspace(0, pairs, min(count, max(pairs, 1)) + 1).astype(int).tolist()
     parts = [_part(data, first, last) for first, last in itertools.pairwise(ends) if last > first]
     return Shards(parts, make)
 
