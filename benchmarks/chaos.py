@@ -28,9 +28,9 @@ import privroute as pr
 from privroute.errors import BudgetError, PrivrouteError
 from privroute.history.period_histories import PeriodHistories
 from privroute.mechanism import learn as learn_module
-from privroute.privacy import ledger as privacy_ledger
+from privroute.privacy import charging
 from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale, rho_to_epsilon
-from privroute.privacy.ledger import scope_of
+from privroute.privacy.charging import scope_of
 from privroute.privacy.noise import OpenDPNoise
 from privroute.privacy.scope import Scope
 
@@ -107,7 +107,7 @@ def work(place: Place, run: int) -> None:
 
 def plant() -> None:
     """A bug for the tests of this script: noise is drawn before the charge."""
-    right = privacy_ledger.charge_release
+    right = charging.charge_release
 
     def late(*rest: Any) -> Any:
         OpenDPNoise().add_integers(np.zeros(3, np.int64), 1.0)

@@ -25,7 +25,7 @@ from privroute.mechanism.lost_ledger import (
     rebuild,
     verify,
 )
-from privroute.privacy.ledger import scope_of
+from privroute.privacy.charging import scope_of
 from privroute.privacy.scope import Scope
 from privroute.study.calendar import Calendar
 

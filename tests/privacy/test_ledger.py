@@ -19,7 +19,8 @@ import privroute as pr
 from privroute.errors import BudgetError, HistoryError, LedgerError
 from privroute.privacy import ledger_file
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
-from privroute.privacy.ledger import Ledger, scope_of, store_at
+from privroute.privacy.charging import scope_of
+from privroute.privacy.ledger import Ledger, store_at
 from privroute.privacy.scope import Scope
 from privroute.study.calendar import Period
 from privroute.study.contribution import Contribution

@@ -10,7 +10,7 @@ import pytest
 
 import privroute as pr
 from privroute.privacy.budget import Approval, Spending
-from privroute.privacy.ledger import scope_of
+from privroute.privacy.charging import scope_of
 from privroute.privacy.scope import Scope
 from privroute.study.calendar import Calendar
 

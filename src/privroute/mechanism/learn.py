@@ -24,7 +24,7 @@ from privroute.mechanism.shares import Shares, days_question, total_question, wi
 from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.privacy.calibration import gaussian_rho
-from privroute.privacy.ledger import Ledger, charge_release, check_charge, note_written
+from privroute.privacy.charging import charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.progress import check_progress, each_told
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from privroute.mechanism.interface import Published
     from privroute.mechanism.promise import Promise
+    from privroute.privacy.ledger import Ledger
     from privroute.progress import Progress
     from privroute.study.mechanisms import Mechanism, Unprotected
 

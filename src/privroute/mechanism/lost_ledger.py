@@ -21,7 +21,8 @@ from privroute.mechanism.promise import Promise
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.network.checks import check_period_of_day
 from privroute.privacy.budget import Approval, Spending
-from privroute.privacy.ledger import Ledger, scope_of_calendar, store_at
+from privroute.privacy.charging import scope_of_calendar
+from privroute.privacy.ledger import Ledger, store_at
 from privroute.privacy.scope import Profile, Scope
 from privroute.privacy.sensitivity import summed_counts_sensitivity
 from privroute.release.folder import digest_of

@@ -21,7 +21,8 @@ from privroute.mechanism.stream_files import StreamFiles
 from privroute.network.checks import check_period_of_day, check_type, show
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
-from privroute.privacy.ledger import Ledger, note_written
+from privroute.privacy.charging import note_written
+from privroute.privacy.ledger import Ledger
 from privroute.privacy.noise import OpenDPNoise
 from privroute.progress import check_progress
 from privroute.release.release import Release
