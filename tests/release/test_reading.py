@@ -20,7 +20,7 @@ import privroute as pr
 from privroute.errors import LargeDeltaWarning, PolicyError, ReleaseError
 from privroute.network.text_files import map_bytes, read_bytes
 from privroute.privacy.calibration import rho_to_epsilon
-from privroute.release import reading
+from privroute.release import reading, table_files
 from privroute.release.certificate import epsilon_of_rho
 
 SCENARIO = pr.sioux_falls()
@@ -220,11 +220,11 @@ def test_tables_that_unpack_to_too_much_are_refused(
     def never(*_arguments: object, **_options: object) -> None:
         pytest.fail("the table was read")
 
-    monkeypatch.setattr(reading, limit, value)
+    monkeypatch.setattr(table_files, limit, value)
     about = pq.ParquetFile(saved / "routes.parquet")
     monkeypatch.setattr(pq.ParquetFile, "read", never)
     with pytest.raises(ReleaseError, match=message):
-        reading._check_layout("routes.parquet", about, reading._LAYOUTS["routes.parquet"])
+        table_files._check_layout("routes.parquet", about, table_files._LAYOUTS["routes.parquet"])
 
 
 def test_tables_with_too_many_rows_are_refused(saved: Path, tmp_path: Path) -> None:
@@ -256,7 +256,8 @@ def test_each_table_is_opened_once(saved: Path, monkeypatch: pytest.MonkeyPatch)
         opened.append(path.name)
         return map_bytes(path, largest=largest)
 
-    monkeypatch.setattr(reading, "read_bytes", once)
+    for module in (reading, table_files):
+        monkeypatch.setattr(module, "read_bytes", once)
     monkeypatch.setattr(reading, "map_bytes", mapped_once)
     monkeypatch.setattr(pq, "ParquetFile", OnlyBuffers)
     pr.load_release(saved)

@@ -6,18 +6,15 @@ a ReleaseError that names it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from privroute.errors import FormatError, PrivrouteError, ReleaseError
 from privroute.network.checks import show
@@ -44,14 +41,14 @@ from privroute.release.folder import (
     is_of_slot,
     name_in_slot,
 )
-from privroute.release.map_tables import STREET_COLUMNS, ZONE_COLUMNS, with_map
+from privroute.release.map_tables import with_map
 from privroute.release.part import Part
 from privroute.release.policy_file import read_policy
 from privroute.release.quality import Quality
 from privroute.release.signing import check_signature
+from privroute.release.table_files import check_digest, read_table
 
 if TYPE_CHECKING:
-    import mmap
     import os
 
     from numpy.typing import NDArray
@@ -61,60 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["PartReader", "read_certificate", "read_release"]
 
 _LARGEST_MANIFEST = 2**24
-_LARGEST_TABLE = 2_000_000_000
 _LARGEST_POLICY = 16_000_000_000
-_MOST_VALUES = 500_000_000
-
-_TEXT, _NUMBER, _WHOLE, _FLAG, _LINKS = pa.string(), pa.float64(), pa.int64(), pa.bool_(), pa.large_list(pa.int32())
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """What a table has to be.
-
-    columns : names and types, in order
-    optional : columns that are empty in all rows where they are not known
-    most_rows : more are not read
-    """
-
-    columns: dict[str, pa.DataType]
-    optional: frozenset[str]
-    most_rows: int
-
-
-_LAYOUTS = {
-    NODES: _Layout(
-        {"node_id": _TEXT, "x_coord": _NUMBER, "y_coord": _NUMBER, "is_zone": _FLAG, "no_through": _FLAG},
-        frozenset({"x_coord", "y_coord"}),
-        2_000_000,
-    ),
-    LINKS: _Layout(
-        {
-            "link_id": _TEXT,
-            "from_node_id": _TEXT,
-            "to_node_id": _TEXT,
-            "length_km": _NUMBER,
-            "free_flow_min": _NUMBER,
-            "capacity_per_min": _NUMBER,
-            "background_per_min": _NUMBER,
-            CURVE_COLUMN: _TEXT,
-        },
-        frozenset({"length_km"}),
-        10_000_000,
-    ),
-    ROUTES: _Layout(
-        {"origin": _TEXT, "destination": _TEXT, "route": _WHOLE, "probability": _NUMBER, "link_ids": _LINKS},
-        frozenset(),
-        200_000_000,
-    ),
-    DEMAND: _Layout(
-        {"origin": _TEXT, "destination": _TEXT, "noisy_count": _WHOLE, "rate_per_min": _NUMBER},
-        frozenset({"noisy_count"}),
-        100_000_000,
-    ),
-    STREETS: _Layout(STREET_COLUMNS, frozenset(), 10_000_000),
-    ZONES: _Layout(ZONE_COLUMNS, frozenset(), 2_000_000),
-}
 
 
 def read_release(
@@ -165,9 +109,9 @@ class PartReader(Sequence[Part]):
         known = [-1.0 if rate is None else rate for rate in self.vehicles_per_hour]
         self.busiest = known.index(max(known))
         self._read: dict[int, Part] = {}
-        nodes, links = (_read_table(place, name, self.digests[name]) for name in (NODES, LINKS))
+        nodes, links = (read_table(place, name, self.digests[name]) for name in (NODES, LINKS))
         streets, zones = (
-            _read_table(place, name, self.digests[name]) if name in self.digests else None for name in (STREETS, ZONES)
+            read_table(place, name, self.digests[name]) if name in self.digests else None for name in (STREETS, ZONES)
         )
         self._network = with_map(_network(nodes, links, manifest["network"], certificate), streets, zones)
 
@@ -198,7 +142,7 @@ class PartReader(Sequence[Part]):
         _check_sizes(self._certificate, policy)
         demand = counts = None
         if own[2] in self.digests:
-            table = _read_table(self._place, own[2], self.digests[own[2]], DEMAND)
+            table = read_table(self._place, own[2], self.digests[own[2]], DEMAND)
             demand, counts = _demand(table, policy, self._certificate)
         return Part(policy, demand, counts, self.qualities[at], self._variation[at])
 
@@ -294,64 +238,18 @@ def _why_not(number: object) -> str:
 
 def _read_policy(place: Path, digests: dict[str, Any], network: Network, file: str, routes_file: str) -> RoutingPolicy:
     """The policy by origin, or as paths where there is no other; both are the same where there are both."""
-    routes = _read_table(place, routes_file, digests[routes_file], ROUTES) if routes_file in digests else None
+    routes = read_table(place, routes_file, digests[routes_file], ROUTES) if routes_file in digests else None
     written = None if routes is None else _policy(routes, network)
     if file not in digests:
         if written is None:
             raise ReleaseError(f"there is neither {file} nor {routes_file}")
         return written
     data = map_bytes(place / file, largest=_LARGEST_POLICY)
-    _check_digest(file, data, digests[file])
+    check_digest(file, data, digests[file])
     policy = read_policy(pa.py_buffer(data), network)
     if written is not None and policy.as_paths() != written:
         raise ReleaseError(f"{routes_file} has other routes than {file}")
     return policy
-
-
-def _check_digest(name: str, data: bytes | mmap.mmap, digest: object) -> None:
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise ReleaseError(f"{name} is not the file that was released; copy the whole folder again")
-
-
-def _read_table(place: Path, name: str, digest: object, kind: str | None = None) -> pa.Table:
-    """The table of a file that is read once: the bytes whose checksum is right are those that are parsed.
-
-    kind : which of the tables it is, where its name says also for which period
-    """
-    data = read_bytes(place / name, largest=_LARGEST_TABLE)
-    _check_digest(name, data, digest)
-    layout = _LAYOUTS[kind or name]
-    _check_layout(name, pq.ParquetFile(pa.BufferReader(data)), layout)
-    # labels stay dictionaries: a long one that stands in every row is one text in memory
-    labels = [column for column, kind in layout.columns.items() if kind == _TEXT]
-    table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels).read(use_threads=False)
-    for column in layout.columns:
-        missing = table[column].null_count
-        if missing and not (column in layout.optional and missing == len(table)):
-            raise ReleaseError(f"{name}: {column} is empty in {missing:,} of {len(table):,} rows")
-    return table
-
-
-def _check_layout(name: str, file: pq.ParquetFile, layout: _Layout) -> None:
-    """Refuse, by the file's own description, what is too large or has other columns."""
-    found = file.schema_arrow
-    # fixed costs, if there are any, and the parameters of the curves that occur stand behind the other columns
-    further = [FIXED_COST, *parameter_columns(CURVES)] if name == LINKS else []
-    wanted = layout.columns | {column: _NUMBER for column in further if column in found.names}
-    if found.names != list(wanted) or any(found.field(column).type != kind for column, kind in wanted.items()):
-        listed = ", ".join(f"{column} {kind}" for column, kind in wanted.items())
-        raise ReleaseError(f"{name} has other columns than {listed}")
-    about = file.metadata
-    if about.num_rows > layout.most_rows:
-        raise ReleaseError(f"{name} has {about.num_rows:,} rows; more than {layout.most_rows:,} are not read")
-    groups = [about.row_group(position) for position in range(about.num_row_groups)]
-    size = sum(group.total_byte_size for group in groups)
-    if size > _LARGEST_TABLE:
-        raise ReleaseError(f"{name} unpacks to {size:,} bytes; more than {_LARGEST_TABLE:,} are not read")
-    for column in range(about.num_columns):
-        values = sum(group.column(column).num_values for group in groups)
-        if values > _MOST_VALUES:
-            raise ReleaseError(f"{name} has {values:,} values in one column; more than {_MOST_VALUES:,} are not read")
 
 
 def _network(nodes: pa.Table, links: pa.Table, extra: dict[str, Any], certificate: Certificate) -> Network:
