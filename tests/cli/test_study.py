@@ -20,6 +20,7 @@ import privroute as pr
 from privroute import _core
 from privroute.cli.study_options import LEARN_KEYS
 from privroute.mechanism import counts as counts_mechanism
+from privroute.mechanism import drawing
 from privroute.mechanism import learn as learning
 from privroute.network import pairs as network_pairs
 from privroute.privacy.ledger import Ledger
@@ -273,7 +274,7 @@ def test_one_learn_searches_promises_certifies_checks_and_charges_once(
     count(learning, "certify", "certify")
     count(Ledger, "check", "check")
     count(Ledger, "charge", "charge")
-    count(learning, "_with_noise", "noise")
+    count(drawing, "_with_noise", "noise")
     place = ("--network", tmp_path / "city", "--out", tmp_path / "out")
     with mock.patch.object(_core, "pair_costs", wraps=_core.pair_costs) as core:
         done = run("learn", study, "--trips", trips, "--ledger", ledger.path, *place, "--set", "quality.share=0")

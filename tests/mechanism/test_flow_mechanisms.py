@@ -27,8 +27,8 @@ import privroute as pr
 from privroute.errors import GuaranteeError, InputError
 from privroute.evaluate.seeded_noise import SeededNoise
 from privroute.flows.route_metric import project_on_routes as right_projection
+from privroute.mechanism import drawing
 from privroute.mechanism import from_routes as from_routes_module
-from privroute.mechanism import learn as learn_module
 from privroute.mechanism import shard as shard_module
 from privroute.mechanism.learn import Announcement, learn_with_noise
 from privroute.mechanism.registry import implementation
@@ -221,7 +221,7 @@ def test_the_private_phase_tells_k_of_a_public_number_and_the_same_for_all_data(
 
 
 def test_a_large_network_gets_its_noise_in_blocks_of_a_public_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learn_module, "_DRAWN_AT_ONCE", 7)
+    monkeypatch.setattr(drawing, "_DRAWN_AT_ONCE", 7)
     seen: list[tuple[str, float]] = []
     data = history(braess(), np.zeros((2, 12), int))
     Announcement(pr.Study(braess(), data.frame, PROMISE, "daily"), SeededNoise(1)).draw(  # type: ignore[arg-type]
@@ -232,8 +232,8 @@ def test_a_large_network_gets_its_noise_in_blocks_of_a_public_size(monkeypatch: 
 
 def test_every_block_has_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 100 numbers with a deviation of 1e12 two are equal up to the sign with a chance below 1e-8."""
-    monkeypatch.setattr(learn_module, "_DRAWN_AT_ONCE", 7)
-    noise = learn_module._with_noise(np.zeros(100, np.int64), 1e12, OpenDPNoise(), None)
+    monkeypatch.setattr(drawing, "_DRAWN_AT_ONCE", 7)
+    noise = drawing._with_noise(np.zeros(100, np.int64), 1e12, OpenDPNoise(), None)
     assert np.unique(np.abs(noise)).size == noise.size
 
 

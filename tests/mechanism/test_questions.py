@@ -18,6 +18,7 @@ from privroute.errors import GuaranteeError, PrivrouteError
 from privroute.history.demand_history import LARGEST_COUNT
 from privroute.mechanism import learn as learning
 from privroute.mechanism import shares
+from privroute.mechanism.drawing import Draws
 from privroute.mechanism.interface import Published, Question
 from privroute.mechanism.learn import Announcement
 from privroute.mechanism.promise import Promise
@@ -146,7 +147,7 @@ class TestAGridOfItsOwn:
         announced = Announcement(study)
         assert announced.shares is not None
         whole = announced.shares.whole
-        draws = learning._Draws(whole, HISTORY, announced.noise, None, list(whole.questions))
+        draws = Draws(whole, HISTORY, announced.noise, None, list(whole.questions))
         return int(draws.answer(question)[0]) - int(HISTORY.counts.sum()), draws.promise.scale
 
     @staticmethod

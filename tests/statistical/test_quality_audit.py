@@ -14,8 +14,9 @@ from tests.statistical.rates import EACH
 import privroute as pr
 from privroute.evaluate.audit import _best_threshold, epsilon_lower_bound
 from privroute.mechanism import quality as measuring
+from privroute.mechanism.drawing import Draws
 from privroute.mechanism.interface import Question
-from privroute.mechanism.learn import Announcement, _Draws
+from privroute.mechanism.learn import Announcement
 from privroute.privacy.noise import OpenDPNoise
 
 PROMISE = pr.Guarantee(epsilon=3.0, delta=1e-6)
@@ -40,7 +41,7 @@ def bound() -> float:
     seen = np.empty((2, RUNS))
     for row, data in zip(seen, (without, with_one), strict=True):
         for run in range(RUNS):
-            draws = _Draws(shares.whole, data, OpenDPNoise(), None, [*shares.own, *shares.quality])
+            draws = Draws(shares.whole, data, OpenDPNoise(), None, [*shares.own, *shares.quality])
             answers = [draws.answer(question) for question in (own, quality)]
             row[run] = sum(
                 float((answer - question.ask(without, None)) @ step) / scale**2

@@ -1,14 +1,13 @@
-"""The one entry to private learning, and the one place where noise is drawn."""
+"""The one entry to private learning: check, charge, draw, publish, measure."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,12 +17,12 @@ from privroute.flows.optimum import solve_optimum
 from privroute.history.demand_history import DemandHistory
 from privroute.history.period_histories import PeriodHistories
 from privroute.mechanism import counts, quality
+from privroute.mechanism.drawing import Draws
 from privroute.mechanism.interface import Question
 from privroute.mechanism.registry import asked_once, implementation
 from privroute.mechanism.shares import Shares, days_question, total_question, with_days, with_total
 from privroute.network.checks import check_type
 from privroute.network.network import Network
-from privroute.privacy.calibration import gaussian_rho
 from privroute.privacy.charging import charge_release, check_charge, note_written
 from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.progress import check_progress, each_told
@@ -33,10 +32,10 @@ from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import Counts, Daily
 from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
-from privroute.threads import available_threads, shared_by
+from privroute.threads import available_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -47,11 +46,6 @@ if TYPE_CHECKING:
     from privroute.study.mechanisms import Mechanism, Unprotected
 
 __all__ = ["Announcement", "NoisyAnswer", "certify", "learn", "learn_with_noise", "warn_of_large_delta"]
-
-_DRAWN_AT_ONCE = 2**16
-_ROUNDED_UP = 1 + 1e-13  # a tenth of what Promise.of adds to a sum
-
-_T = TypeVar("_T")
 
 
 def learn(
@@ -216,7 +210,7 @@ class Announcement:
         if self.shares is None:
             raise GuaranteeError("the mechanism 'none' draws no noise")
         shares = self.shares.divided(share)
-        draws = _Draws(shares.whole, history, self.noise, None, list(shares.whole.questions))
+        draws = Draws(shares.whole, history, self.noise, None, list(shares.whole.questions))
         study, total_error = _asked_before(study, shares, draws)
         question = Question(shares.own[0], partial(counts.query, study))
         return _Counted(study, shares, draws.answer(question), self.noise, draws.left, total_error)
@@ -232,7 +226,7 @@ class Announcement:
             )
             return Part(solution.policy)
         shares = self.shares.divided(share)
-        draws = _Draws(shares.whole, history, self.noise, progress, list(shares.whole.questions))
+        draws = Draws(shares.whole, history, self.noise, progress, list(shares.whole.questions))
         return _published(study, shares, draws, measured=measured)
 
     def draw(self, history: DemandHistory, *, progress: Progress | None = None) -> NoisyAnswer:
@@ -243,7 +237,7 @@ class Announcement:
             raise GuaranteeError("the mechanism 'none' draws no noise")
         certificate, on_saved = self._charged(history)
         own = self.shares.own  # what the study sets apart for other questions stays unspent
-        draws = _Draws(self.shares.whole, history, self.noise, progress, list(own))
+        draws = Draws(self.shares.whole, history, self.noise, progress, list(own))
         question = Question(own[0], partial(asked_once(self.study.mechanism).query, self.study))
         return NoisyAnswer(certificate, on_saved, draws.answer(question))
 
@@ -271,48 +265,6 @@ class Announcement:
                 "was charged and nothing was released. This stop is computed from the trips without noise: anyone who "
                 "learns of it learns that there are fewer. Check files, columns and times with a dry run"
             )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Draws:
-    """A release that is charged, or one period of it, and what of its promise is not yet drawn.
-
-    left : sensitivities of the questions that may still be asked
-    """
-
-    promise: Promise
-    history: DemandHistory
-    noise: Noise
-    progress: Progress | None
-    left: list[float]
-
-    def hold(self, conversation: Generator[Question, NDArray[np.int64], _T]) -> _T:
-        """Answer a public generator's questions until it returns. It never sees the history.
-
-        docs/proofs/questions.md, Lemma 1
-        """
-        try:
-            question = next(conversation)
-            while True:
-                question = conversation.send(self.answer(question))
-        except StopIteration as done:
-            return cast("_T", done.value)
-
-    def answer(self, question: Question) -> NDArray[np.int64]:
-        """The only place where noise is drawn: no question beyond those that were promised and charged."""
-        taken = self.left[: question.in_place_of]
-        del self.left[: question.in_place_of]
-        # one draw for several: the last digit of the root is covered by that of the whole promise
-        allowed = taken[0] if len(taken) == 1 else math.hypot(*taken) * _ROUNDED_UP
-        if len(taken) < question.in_place_of or not 0 < question.sensitivity <= allowed:
-            raise GuaranteeError("a question exceeds what the release promised and charged; nothing is released")
-        granted = gaussian_rho(self.promise.integer_scale, question.sensitivity / self.promise.grid)
-        scale = self.promise.scale / (self.promise.grid if question.grid is None else question.grid)
-        # the cost of the draw itself, by OpenDP's map; the last digit is covered by that of the whole promise
-        if question.moved is not None and not gaussian_rho(scale, question.moved) <= _ROUNDED_UP * granted:
-            raise GuaranteeError("a question's noise is smaller than the release promised; nothing is released")
-        exact = question.ask(self.history, self.progress)
-        return _with_noise(exact, scale, self.noise, self.progress)
 
 
 def _promise(parts: tuple[Study, ...]) -> Promise:
@@ -349,18 +301,18 @@ class _Counted:
     def part(self, history: DemandHistory, better: Estimate, *, measured: bool) -> Part:
         """Policy and demand of the estimate, and how useful they are."""
         published = counts.publish(self.study, self.shares.for_mechanism, self.noisy, None, better)
-        draws = _Draws(self.shares.whole, history, self.noise, None, self.left)
+        draws = Draws(self.shares.whole, history, self.noise, None, self.left)
         return _measured(self.study, self.shares, draws, published, self.total_error, measured=measured)
 
 
-def _published(study: Study, shares: Shares, draws: _Draws, *, measured: bool) -> Part:
+def _published(study: Study, shares: Shares, draws: Draws, *, measured: bool) -> Part:
     """One period, or the only one: its total where that is measured, its policy, and how useful it is."""
     study, total_error = _asked_before(study, shares, draws)
     published = draws.hold(implementation(study.mechanism).converse(study, shares.for_mechanism, draws.progress))
     return _measured(study, shares, draws, published, total_error, measured=measured)
 
 
-def _asked_before(study: Study, shares: Shares, draws: _Draws) -> tuple[Study, float]:
+def _asked_before(study: Study, shares: Shares, draws: Draws) -> tuple[Study, float]:
     """The study with what is measured before the mechanism asks: the total, and the variation of the days.
 
     Also the relative deviation of that total; 0 where it is public or none.
@@ -377,7 +329,7 @@ def _asked_before(study: Study, shares: Shares, draws: _Draws) -> tuple[Study, f
 
 
 def _measured(
-    study: Study, shares: Shares, draws: _Draws, published: Published, total_error: float, *, measured: bool
+    study: Study, shares: Shares, draws: Draws, published: Published, total_error: float, *, measured: bool
 ) -> Part:
     """What was published, and how useful it is on the trips."""
     found = None
@@ -385,22 +337,6 @@ def _measured(
         asked = quality.converse(study, shares.whole, shares.quality, published, total_error, draws.progress)
         found = draws.hold(asked)
     return Part(published.policy, published.demand, published.noisy_counts, found, published.day_variation)
-
-
-def _with_noise(values: NDArray[np.int64], scale: float, noise: Noise, progress: Progress | None) -> NDArray[np.int64]:
-    """Values + Z, in blocks of entries of their own, which together are one Gaussian on the whole vector.
-
-    OpenDP's draws are independent of each other and of who makes them, so its blocks are drawn in threads. Other
-    sources have a state, and are asked in order. docs/proofs/counts.md, Theorem 1.
-    """
-    noisy = np.empty_like(values)
-    parts = [slice(first, first + _DRAWN_AT_ONCE) for first in range(0, values.size, _DRAWN_AT_ONCE)]
-    threads = available_threads() if type(noise) is OpenDPNoise else 1
-    with shared_by(min(threads, len(parts))) as each:
-        drawn = each(lambda part: noise.add_integers(values[part], scale), parts)
-        for part, block in zip(parts, each_told(drawn, len(parts), "Drawing noise", progress), strict=True):
-            noisy[part] = block
-    return noisy
 
 
 def certify(
