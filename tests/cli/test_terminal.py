@@ -144,7 +144,10 @@ def test_each_command_of_the_list_loads_and_begins_with_its_sentence() -> None:
         assert sentence.endswith(".")
 
 
-def test_a_command_that_is_asked_to_end_removes_its_temporary_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("request_to_end", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_asked_to_end_removes_its_temporary_files(
+    tmp_path: Path, request_to_end: signal.Signals
+) -> None:
     waits = (
         "import tempfile, time; from privroute.cli import app\n"
         "def wait():\n"
@@ -156,6 +159,6 @@ def test_a_command_that_is_asked_to_end_removes_its_temporary_files(tmp_path: Pa
         assert process.stdout
         assert process.stdout.readline() == b"begun\n"
         assert list(tmp_path.iterdir())
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(request_to_end)
     assert process.returncode != 0
     assert not list(tmp_path.iterdir())

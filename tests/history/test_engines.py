@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import math
 import secrets
 from decimal import Decimal
@@ -11,6 +12,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -348,6 +350,57 @@ class TestHostileRows:
             with pytest.raises(HistoryError, match="stopped before"):
                 counted(f"{postgresql.url}#noting")
             assert server.execute("SELECT count(*) FROM noted").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("odd", [None, 0.5, "x"])
+def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_rows_are(
+    tmp_path: Path, odd: object
+) -> None:
+    """One odd value makes DuckDB read all of a column in another way."""
+    ids = [2**53 + 1 + at for at in range(5)] + ([] if odd is None else [odd])
+    trips = {"origin": "1", "destination": "2", "departure": "2026-03-28 07:30:00"}
+    frame = pd.DataFrame({**trips, "user": pd.Series(ids, dtype=object)})
+    csv, ndjson = tmp_path / "trips.csv", tmp_path / "trips.json"
+    frame.to_csv(csv, index=False)
+    frame.to_json(ndjson, orient="records", lines=True)
+    connection = duckdb.connect()
+    connection.execute(f"CREATE VIEW trips AS FROM '{csv}'")
+    scans = (connection.from_df(frame), connection.sql("FROM frame"), connection.table("trips"))
+    for source in (*scans, connection.read_json(str(ndjson)).filter("origin = '1'")):
+        with pytest.raises(HistoryError, match="guesses types from some rows"):
+            counted(source, unit="user", max_requests=1)
+    connection.execute("CREATE TABLE known (origin INT, destination INT, departure TIMESTAMP, user VARCHAR)")
+    connection.executemany("INSERT INTO known VALUES (1, 2, '2026-03-28 07:30', ?)", [[str(one)] for one in ids])
+    assert counted(connection.table("known"), unit="user", max_requests=1)[1].counted == len(ids)
+
+
+@POSTGRES
+def test_spark_says_nothing_of_a_row_that_stops_it(spark: Any) -> None:
+    """With its usual level of messages it would write the row to standard error, and so would pyspark's own logger."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415 - heavy
+
+    said: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.handle = lambda record: said.append(record) or True  # type: ignore[method-assign,func-returns-value]
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    logger.addHandler(handler)
+    levels = spark.sparkContext._jvm.org.apache.logging.log4j.LogManager
+    spark.sparkContext.setLogLevel("WARN")
+    frame = spark.sql("SELECT '1' AS origin, '2' AS destination, TIMESTAMP_NTZ '2026-03-28 07:30:00' AS departure")
+    failing = frame.selectExpr("origin", "destination", "departure", "CAST(concat('Ada', origin) AS BIGINT) AS user")
+    try:
+        with trip_engines._silent(spark):
+            assert str(levels.getRootLogger().getLevel()) == "OFF"
+        with pytest.raises(HistoryError, match="stopped before all rows"):
+            counted(failing, unit="user", max_requests=1)
+        assert str(levels.getRootLogger().getLevel()) == "WARN"
+        assert not said
+        with pytest.raises(Exception, match="Ada"):
+            failing.toArrow()
+        assert said
+    finally:
+        logger.removeHandler(handler)
+        spark.sparkContext.setLogLevel("OFF")
 
 
 def _city() -> pr.Network:

@@ -106,9 +106,12 @@ app = typer.Typer(
 def main() -> None:
     """Run the command line; the package's own errors become one line and exit code 1.
 
-    A request to end (SIGTERM) is an interruption as Ctrl-C is: temporary files with trips are removed.
+    A request to end (SIGTERM) and a closed terminal (SIGHUP, unless it is ignored as under nohup) are interruptions as
+    Ctrl-C is: temporary files with trips are removed.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for request in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(request) is not signal.SIG_IGN:
+            signal.signal(request, signal.default_int_handler)
     try:
         app()
     except PrivrouteError as problem:

@@ -121,7 +121,7 @@ POSTGRESQL = Dialect(
     ),
     whole_of_text="CAST({0} AS BIGINT)",
     digest='md5({0}) COLLATE "C"',
-    # the bytes as they are stored: none has to be converted or checked
+    # the bytes as they are stored: none is converted, so that no text of the database stops it
     long_id="('sha256:' || encode(sha256(convert_to({0}, getdatabaseencoding())), 'hex')) COLLATE \"C\"",
     fence=" OFFSET 0",
 )

@@ -6,6 +6,7 @@ it was, and are raised outside `except`, so that the caught one does not stay on
 
 from __future__ import annotations
 
+import re
 import secrets
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,8 @@ _SPARK_FORMS: dict[str, Form] = {
     "timestamp_ntz": "local_us",
     "timestamp": "utc_us",
 }
+_GUESSED = re.compile("PANDAS_SCAN|READ_CSV|READ_[A-Z]*JSON")  # scans in DuckDB's plan whose types come from rows
+_SPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # pyspark's own
 _OLDEST_POSTGRESQL = 140_000  # whose extract() gives exact numbers
 
 
@@ -115,6 +118,7 @@ def _open_relation(
     relation: Any, columns: Mapping[str, str], public: Mapping[str, Any], *, memory_mb: object, temp_folder: object
 ) -> Iterator[_Relation]:
     name = "the DuckDB relation"
+    _check_types_are_known(relation, name)
     schema = _stream_of(relation, name, "limit", 0).schema
     forms = _forms(name, columns, {field.name: form_of(field.type) for field in schema})
     types = {column: kind.id for column, kind in zip(relation.columns, relation.types, strict=True)}
@@ -139,6 +143,20 @@ def _open_relation(
             database.put(table, content)
         database.put("salt", pa.table({"salt": [new_salt()]}))
         yield _Relation(name, forms, database, stream, read)
+
+
+def _check_types_are_known(relation: Any, name: str) -> None:
+    """Refuse, by its plan, a relation whose types DuckDB guesses from rows: one row would change how all are read."""
+    plan = None
+    with suppress(Exception):  # whatever it is, it may quote rows
+        plan = relation.explain()
+    if plan is None:
+        raise _failed(name)
+    if _GUESSED.search(plan):
+        raise HistoryError(
+            f"{name} scans a pandas DataFrame, or a CSV or JSON file, for which DuckDB guesses types from some rows: "
+            "one trip could change how the others are read. Pass the files themselves, or a table with stated types"
+        )
 
 
 def _shown(column: str, kind: str) -> str:
@@ -245,12 +263,34 @@ class _Frame:
             statement = statement.replace(f"{{{table}}}", f"(SELECT salt FROM {view})" if table == "salt" else view)
         failed = False
         try:
-            found = self._session.sql(statement).toArrow()
+            with _silent(self._session):
+                found = self._session.sql(statement).toArrow()
         except Exception:  # noqa: BLE001 - whatever it is, it may quote rows
             failed = True
         if failed:
             raise _failed(self.name)
         return {name: _numbers(found.column(name).fill_null(-1).to_numpy()) for name in found.column_names}
+
+
+@contextmanager
+def _silent(session: Any) -> Iterator[None]:
+    """Spark writes nothing to the terminal, on either side: what it says of a failure may quote a row."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415 - heavy and optional
+
+    loggers: list[Any] = [PySparkLogger.getLogger(name) for name in _SPARK_LOGGERS]
+    disabled, level = [logger.disabled for logger in loggers], None
+    with suppress(Exception):  # a session of Spark Connect has its log elsewhere
+        level = str(session.sparkContext._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel())  # noqa: SLF001
+        session.sparkContext.setLogLevel("OFF")
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, before in zip(loggers, disabled, strict=True):
+            logger.disabled = before
+        if level is not None:
+            session.sparkContext.setLogLevel(level)
 
 
 @contextmanager
