@@ -1,6 +1,9 @@
 # Every target makes the virtual environment it needs and uses it again the next time.
 # Requirements: Python 3.11 or newer (PYTHON=... chooses one) and a C++20 compiler.
 
+# Two at a time: one target downloads while another compiles.
+MAKEFLAGS += --jobs=2
+
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -23,7 +26,7 @@ BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/servers.py benchmar
 demo: $(VENV)/.run
 	$(BIN)/privroute demo
 
-test: $(VENV)/.test lint sanitize browser servers
+test: servers $(VENV)/.test sanitize lint
 	$(BIN)/pytest -n $(WORKERS)
 
 lint: $(VENV)/.test
@@ -94,7 +97,7 @@ browser:
 
 # Ledgers and trips on servers are tested with a PostgreSQL and a Spark, which needs Java, and the proxy's configuration
 # with nginx. Under CI=true they are installed where there are none, and then the tests insist on them.
-servers:
+servers: browser
 	@if [ "$$CI" = true ]; then \
 	  missing="$$(ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo postgresql) \
 	    $$(command -v java >/dev/null || echo openjdk-17-jre-headless) \
@@ -105,13 +108,13 @@ servers:
 
 # The compiled core under address and undefined-behaviour sanitizers, on the tests that drive it (without the largest
 # network, which would take long). Python's own allocations are not ours to check for leaks.
-sanitize: $(SANITIZED)/.built
+sanitize: $(VENV)/.test $(SANITIZED)/.built
 	PRIVROUTE_TEST_CORE=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  $(BIN)/pytest -q -n auto -p no:cacheprovider -k "not Chicago and not chicago and not ctrl_c and not thousands" tests/policy tests/flows \
 	  tests/serve/test_answers.py tests/network/test_plain_tables.py
 
-$(SANITIZED)/.built: $(VENV)/.test $(CORE)
+$(SANITIZED)/.built: $(VENV)/.python $(CORE)
 	@echo "Building the core with sanitizers"
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/sanitized . \
 	  --config-settings=cmake.define.PRIVROUTE_SANITIZE=ON --config-settings=build-dir=build/sanitize
