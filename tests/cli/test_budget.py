@@ -12,7 +12,7 @@ from tests.cli.command import refused, run
 from tests.cli.conftest import FIRST, LAST
 
 import privroute as pr
-from privroute.cli.budget import grouped_days
+from privroute.cli.accounts import grouped_days
 from privroute.cli.terminal import share
 from privroute.errors import BudgetError
 from privroute.privacy import ledger_file
@@ -57,6 +57,11 @@ def test_releases_are_charged_shown_and_refused(daily_csv: Path, tmp_path: Path)
     assert "Nothing was charged" in problem
     assert not (tmp_path / "two").exists()
     assert shown(ledger)["releases"] == 1
+    assert run("budget", "set-tz", ledger, "--tz", "Europe/Berlin").code == 0
+    values = shown(ledger)
+    assert (values["releases"], values["without_release"], values["entries_for_lost"]) == (1, 0, 0)
+    assert values["entries_for_clocks"] > 0
+    assert " for other clocks." in run("budget", "show", ledger, width=200).text
 
 
 def test_daily_learning_charges_the_newest_day_only(daily_csv: Path, tmp_path: Path) -> None:

@@ -1,22 +1,29 @@
 """`privroute budget`: manage the approved and spent privacy budget of data sets."""
 
-import datetime as dt
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import privroute as pr
-from privroute.cli.terminal import heading, line, number_of, say, say_json, share, table, warn
+from privroute.cli.accounts import (
+    account_values,
+    accounts_in,
+    charge_values,
+    in_place_of_release,
+    rule,
+    show_account,
+    warn_of_delta,
+)
+from privroute.cli.terminal import line, number_of, say, say_json, table, warn
 from privroute.errors import InputError
-from privroute.study.guarantee import delta_caveat, short
+from privroute.study.guarantee import short
 
 if TYPE_CHECKING:
     from privroute.mechanism.lost_ledger import Finding
-    from privroute.privacy.ledger import Account, Charge
 
-__all__ = ["budget", "grouped_days"]
+__all__ = ["budget"]
 
 budget = typer.Typer(
     help="Manage privacy budgets: approve a total for a data set, show what releases have spent.",
@@ -24,7 +31,6 @@ budget = typer.Typer(
     add_completion=False,
 )
 
-_MOST_ROWS = 40
 _FINDINGS = {
     "same": "charged",
     "rebuilt": "charged, in a rebuilt ledger",
@@ -33,7 +39,7 @@ _FINDINGS = {
     "cheaper": "CHARGED FOR LESS than its certificate says",
 }
 
-_UNWRITTEN = {False: "charged, no known release", True: "for what was lost"}
+_UNWRITTEN = "charged, no known release"
 _NOT_LISTED = "; the ledger lists another release for it: derived from that one, or changed"
 
 LedgerArgument = Annotated[
@@ -78,10 +84,10 @@ def init(
     approval = pr.Approval(epsilon, delta, unit, time_zone, kept_requests, kept_per_pair)
     opened = pr.Ledger.create(ledger, dataset, approval)
     line(f"Added: {opened.dataset} in {opened.store}", style="bold")
-    _warn_of_delta(approval)
+    warn_of_delta(approval)
     say(
         f"Epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}, all releases "
-        f"together. {_rule(approval)} Back it up, and give write access only to those who make releases. The "
+        f"together. {rule(approval)} Back it up, and give write access only to those who make releases. The "
         "ledger prevents accidents. It does not protect against deliberate changes or an older copy."
     )
 
@@ -170,7 +176,7 @@ def rebuild(
         ledger, known, days, kept_requests=kept_requests, kept_per_pair=kept_per_pair, spent_since=since
     )
     line(f"Rebuilt: {opened.dataset} in {opened.store}", style="bold")
-    _show(opened.account())
+    show_account(opened.account())
     for folder in streams or []:
         line(f"To continue the stream with this ledger: privroute budget adopt {opened.store} {folder}")
 
@@ -246,12 +252,12 @@ def show(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: JsonOpt
     """Show the spent and remaining budget, in total and by date."""
     from privroute.privacy.ledger import store_at  # noqa: PLC0415 - the private side
 
-    accounts = _accounts(ledger, dataset)
+    accounts = accounts_in(ledger, dataset)
     if as_json:
-        say_json({"ledger": str(store_at(ledger)), "datasets": [_account_values(account) for account in accounts]})
+        say_json({"ledger": str(store_at(ledger)), "datasets": [account_values(account) for account in accounts]})
         return
     for account in accounts:
-        _show(account)
+        show_account(account)
 
 
 @budget.command()
@@ -259,13 +265,13 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
     """List all charges with the folders of their releases. A charge without a release remains valid."""
     from privroute.privacy.ledger import store_at  # noqa: PLC0415 - the private side
 
-    accounts = _accounts(ledger, dataset)
+    accounts = accounts_in(ledger, dataset)
     if as_json:
         say_json(
             {
                 "ledger": str(store_at(ledger)),
                 "datasets": [
-                    {"dataset": account.dataset, "charges": [_charge_values(charge) for charge in account.charges]}
+                    {"dataset": account.dataset, "charges": [charge_values(charge) for charge in account.charges]}
                     for account in accounts
                 ],
             }
@@ -280,7 +286,7 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
                 f"{charge.epsilon:g}",
                 f"{short(charge.delta)}",
                 f"{charge.scope}",
-                charge.folders[-1] if charge.folders else _UNWRITTEN[_is_for_lost(charge)],
+                charge.folders[-1] if charge.folders else in_place_of_release(charge) or _UNWRITTEN,
             )
             for charge in account.charges
         ]
@@ -288,150 +294,5 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
         table(f"Charges to {account.dataset}", columns, rows, left=(1, 2, 5, 6))
 
 
-def _is_for_lost(charge: "Charge") -> bool:
-    """Whether an entry is no release, but stands for what was lost with a ledger that was rebuilt."""
-    from privroute.mechanism.lost_ledger import LOST  # noqa: PLC0415 - the private side
-
-    return charge.mechanism == LOST
-
-
 def _words(finding: "Finding") -> str:
     return _FINDINGS[finding.status] + (_NOT_LISTED if finding.listed is False else "")
-
-
-def _accounts(ledger: str, dataset: str | None) -> "list[Account]":
-    from privroute.privacy.ledger import store_at  # noqa: PLC0415 - the private side
-
-    opened = pr.Ledger.all_in(ledger) if dataset is None else [pr.Ledger(ledger, dataset)]
-    if not opened:
-        line(f"{store_at(ledger)} has no data set yet; add one with privroute budget init")
-    return [one.account() for one in opened]
-
-
-def _show(account: "Account") -> None:
-    approval, spending = account.approval, account.spending
-    spent = approval.epsilon_of(spending.spent)
-    heading(f"{account.dataset}: epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}")
-    bar = f"{share(spending.spent / approval.total)} of the approved rho"
-    line(f"Epsilon {spent:.4g} of {approval.epsilon:g} spent: {bar}")
-    releases = [charge for charge in account.charges if not _is_for_lost(charge)]
-    lost = len(account.charges) - len(releases)
-    unwritten = sum(charge.status == "charged" for charge in releases)
-    _warn_of_delta(approval)
-    entries = f", {lost:,} {'entry' if lost == 1 else 'entries'} for what was lost" if lost else ""
-    say(f"{number_of(len(releases), 'release')} charged{entries}. {_rule(approval)}")
-    if unwritten:
-        have, they = ("has", "it remains") if unwritten == 1 else ("have", "they remain")
-        warn(f"{unwritten:,} of them {have} no known release; {they} charged.")
-    days = grouped_days(_days(account))
-    if days:
-        rows = [
-            (
-                row["days"],
-                f"{row['spent_epsilon']:.4g}",
-                share(row["share"]),
-                f"{row['fits_epsilon']:g}" if row["fits_epsilon"] else "nothing",
-            )
-            for row in days[:_MOST_ROWS]
-        ]
-        table(
-            "Largest spending on each day, and the largest epsilon that is still available",
-            ["days", "epsilon", "of the approved rho", f"available, at delta {short(approval.delta)}"],
-            rows,
-            left=(0, 2),
-        )
-        if len(days) > _MOST_ROWS:
-            line(f"{len(days) - _MOST_ROWS:,} more rows not shown; use --json to list all")
-
-
-def _warn_of_delta(approval: "pr.Approval") -> None:
-    caveat = delta_caveat(approval.delta)
-    if caveat is not None:
-        warn(f"NOT PRIVATE: the approved {caveat}.")
-
-
-def _rule(approval: "pr.Approval") -> str:
-    if not approval.by_scope:
-        return "The costs of all releases add up, regardless of their days, because a user travels on many days."
-    if approval.unit == "user-day":
-        return "The costs of releases that share a day add up; those for different days do not."
-    return "The costs of releases that overlap in time add up; those for different times do not."
-
-
-def grouped_days(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of `_days` for people: spans that follow each other with the same spending, as of working weeks, are one.
-
-    Each has `days` in words; where days between the spans are not spent, it says how many are.
-    """
-    found: list[dict[str, Any]] = []
-    for row in rows:
-        first, last = dt.date.fromisoformat(row["first"]), dt.date.fromisoformat(row["last"])
-        span = (last - first).days + 1
-        if found and found[-1]["spent_epsilon"] == row["spent_epsilon"]:
-            found[-1] |= {"last": row["last"], "spent_days": found[-1]["spent_days"] + span, "gaps": True}
-        else:
-            found.append({**row, "spent_days": span, "gaps": False})
-    for row in found:
-        several = _span(row["first"], row["last"])
-        row["days"] = several + (f" ({number_of(row['spent_days'], 'day')})" if row["gaps"] else "")
-    return found
-
-
-def _span(first: str, last: str) -> str:
-    """Days in words; a rebuilt ledger is charged at all times."""
-    earliest, latest = dt.date.min.isoformat(), dt.date.max.isoformat()
-    if (first, last) == (earliest, latest):
-        return "all times"
-    if first == earliest:
-        return f"until {last}"
-    if last == latest:
-        return f"from {first} on"
-    return f"{first} to {last}" if first != last else first
-
-
-def _days(account: "Account") -> list[dict[str, Any]]:
-    from privroute.privacy.budget import affordable_epsilon  # noqa: PLC0415 - the private side
-
-    approval, profile = account.approval, account.spending.profile
-    return [
-        {
-            "first": first.isoformat(),
-            "last": last.isoformat(),
-            "spent_epsilon": approval.epsilon_of(grains),
-            "share": grains / approval.total,
-            "fits_epsilon": affordable_epsilon(max(0, approval.total - grains) * approval.grain, approval.delta),
-        }
-        for first, last, grains in (profile.days() if profile is not None else [])
-    ]
-
-
-def _account_values(account: "Account") -> dict[str, Any]:
-    approval, spending = account.approval, account.spending
-    releases = [charge for charge in account.charges if not _is_for_lost(charge)]
-    return {
-        "dataset": account.dataset,
-        "approved": asdict(approval),
-        "spent_epsilon": approval.epsilon_of(spending.spent),
-        "spent_rho": approval.rho(spending.spent),
-        "total_rho": approval.rho(approval.total),
-        "releases": len(releases),
-        "without_release": sum(charge.status == "charged" for charge in releases),
-        "entries_for_lost": len(account.charges) - len(releases),
-        "days": _days(account),
-    }
-
-
-def _charge_values(charge: "Charge") -> dict[str, Any]:
-    return {
-        "entry": charge.entry,
-        "at": charge.at,
-        "status": charge.status,
-        "mechanism": charge.mechanism,
-        "epsilon": charge.epsilon,
-        "delta": charge.delta,
-        "rho": charge.rho,
-        "scope": charge.scope.as_json(),
-        "digest": charge.digest,
-        "folders": list(charge.folders),
-        "releases": list(charge.releases),
-    }

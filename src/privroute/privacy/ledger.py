@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
 
 __all__ = [
+    "AROUND_CLOCKS",
     "Account",
     "Charge",
     "Ledger",
@@ -38,7 +39,8 @@ _LONGEST_NAME = 200
 _NOTE = re.compile(r"sha256:([0-9a-f]{64}) (.*)", re.DOTALL)
 _LONGEST_FOLDER = 4096
 _CLOCKS_APART_S = 26 * 3600  # from UTC-12 to UTC+14
-_AROUND_CLOCKS = "time zone"
+AROUND_CLOCKS = "time zone"
+"""In place of a mechanism: hours around a release, charged when the time zone of its clocks is named later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ class Ledger:
                 around = Profile([charge.scope.widened(_CLOCKS_APART_S), charge.scope], [1, -1])
                 for scope, _ in around.at_level(1):
                     terms = Guarantee(charge.epsilon, charge.delta)
-                    self._enter(records, scope, terms, charge.rho, _AROUND_CLOCKS)
+                    self._enter(records, scope, terms, charge.rho, AROUND_CLOCKS)
             at = (records.dataset(self.dataset) or ())[-2]
             row = (self.dataset, *astuple(approval), at)
             records.name_time_zone(self.dataset, time_zone, chained("", row))
