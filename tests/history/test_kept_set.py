@@ -160,6 +160,14 @@ def test_the_files_are_private_and_never_replaced(tmp_path: Path) -> None:
     assert sorted(item.name for item in tmp_path.iterdir()) == ["kept", "trips.parquet"]
 
 
+def test_one_column_for_two_things_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    columns = {"user": ["u"], "zone": ["1"], "departure": pa.array([0], pa.timestamp("us"))}
+    layout = TripFormat(origin="zone", destination="zone")
+    with pytest.raises(HistoryError, match="one column is named for two things"):
+        bound_trips(written(tmp_path / "trips.parquet", columns), tmp_path / "kept", max_requests=2, trips=layout)
+    assert not (tmp_path / "kept").exists()
+
+
 def test_csv_files_and_texts_are_kept_as_they_are(tmp_path: Path) -> None:
     lines = ["user,origin,destination,departure"]
     lines += [f"u{i % 3},{i % 4 + 1},9,2026-03-02 07:{i:02}:00" for i in range(40)]

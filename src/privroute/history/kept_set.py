@@ -87,6 +87,8 @@ def bound_trips(
     if place.exists():
         raise HistoryError(f"{place} already exists; a kept set is made once and never replaced: choose another folder")
     roles = layout.roles(with_user=True)
+    if len(set(roles.values())) < len(roles):
+        raise HistoryError("one column is named for two things; a kept set has a column for each: copy it first")
     earlier = [_checked(Path(folder), bounds) for folder in previous]
     with open_database(memory_mb, temp_folder) as database:
         source = _one_source(find_files(files), roles)

@@ -29,7 +29,7 @@ _WORDS = {
     "above_bounds": "above the limits for one user",
 }
 _CONTRADICTION = (
-    ". WARNING: pre_bounded asserts that the files are within the limits for each user, but they are not, so they are "
+    ". WARNING: pre_bounded asserts that the trips are within the limits for each user, but they are not, so they are "
     "refused: reading other dates would keep more rows of the same user. Limit the data set once, and read the result"
 )
 _PRIVATE_MODE = 0o600

@@ -232,8 +232,8 @@ def _told(
     if rows.pre_bounded and rows.above_bounds:
         # what the caller asserted is not so: outside the domain of the guarantee (docs/proofs/user.md, Assertion)
         raise HistoryError(
-            f"{arg('pre_bounded', True)} asserts that the files have at most {arg('max_requests')} requests of each "
-            "user, and they have more; nothing was charged or released. Limit the data set once, before its first "
+            f"{arg('pre_bounded', True)} asserts that there are at most {arg('max_requests')} requests of each "
+            "user, and there are more; nothing was charged or released. Limit the data set once, before its first "
             "release, and read the result"
         )
     return tally.histories()
