@@ -26,6 +26,7 @@ from tests.cli.command import refused, run
 import privroute as pr
 from privroute.errors import HistoryError
 from privroute.history import trip_engines
+from privroute.history.engine_types import reads_guessed_files
 from privroute.history.trip_batches import plain_columns
 
 GRID: dict[str, Any] = {"period": ("07:00", "09:00"), "dates": ("2026-03-28", "2026-03-30")}
@@ -365,13 +366,48 @@ def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_ro
     frame.to_json(ndjson, orient="records", lines=True)
     connection = duckdb.connect()
     connection.execute(f"CREATE VIEW trips AS FROM '{csv}'")
-    scans = (connection.from_df(frame), connection.sql("FROM frame"), connection.table("trips"))
-    for source in (*scans, connection.read_json(str(ndjson)).filter("origin = '1'")):
-        with pytest.raises(HistoryError, match="guesses types from some rows"):
-            counted(source, unit="user", max_requests=1)
+    connection.execute(f"PREPARE prepared AS FROM read_csv('{csv}')")
+    scans = (
+        connection.from_df(frame),
+        connection.sql("FROM frame"),
+        connection.table("trips"),
+        connection.read_json(str(ndjson)).filter("origin = '1'"),
+        connection.sql("EXECUTE prepared"),
+        connection.sql("SELECT 1 AS origin, a.* FROM trips AS a, range(3) WHERE false"),
+    )
+    for source in (*scans, *(each.materialize() for each in scans[:2] if hasattr(each, "materialize"))):
+        for shown in ("physical_only", "optimized_only"):
+            connection.execute(f"SET explain_output = '{shown}'")
+            with pytest.raises(HistoryError, match="may guess types from some rows"):
+                counted(source, unit="user", max_requests=1)
+            ((after,),) = connection.execute("SELECT current_setting('explain_output')").fetchall()
+            assert after.lower() == shown  # as the curator had it
+    connection.execute("CREATE TABLE READ_CSV (kind INT)")
     connection.execute("CREATE TABLE known (origin INT, destination INT, departure TIMESTAMP, user VARCHAR)")
     connection.executemany("INSERT INTO known VALUES (1, 2, '2026-03-28 07:30', ?)", [[str(one)] for one in ids])
-    assert counted(connection.table("known"), unit="user", max_requests=1)[1].counted == len(ids)
+    fenced = "WITH a AS MATERIALIZED (FROM known) FROM a WHERE origin NOT IN (SELECT kind FROM READ_CSV)"
+    for query in ("FROM known", fenced):
+        assert counted(connection.sql(query), unit="user", max_requests=1)[1].counted == len(ids)
+
+
+@POSTGRES
+def test_files_whose_types_spark_guesses_are_refused_and_partitions_are_texts(spark: Any, tmp_path: Path) -> None:
+    stated = "origin STRING, destination STRING, departure TIMESTAMP_NTZ"
+    places = {kind: str(tmp_path / f"trips.{kind}") for kind in ("csv", "json", "parquet")}
+    trip = "SELECT '{0}' AS origin, '2' AS destination, TIMESTAMP_NTZ '2026-03-28 07:30:00' AS departure"
+    spark.sql(trip.format("01")).write.csv(places["csv"], header=True)
+    spark.sql(trip.format("1")).write.json(places["json"])
+    for frame in (spark.read.csv(places["csv"], header=True), spark.read.schema(stated).json(places["json"])):
+        with pytest.raises(HistoryError, match="Spark may guess types from some rows"):
+            counted(frame.filter("origin <> 'x'"))
+    spark.sql(f"CREATE TABLE stated ({stated}) USING json LOCATION '{places['json']}'")
+    try:
+        assert not reads_guessed_files(spark.table("stated"))
+    finally:
+        spark.sql("DROP TABLE stated")
+    spark.sql(trip.format("01")).write.partitionBy("origin").parquet(places["parquet"])  # a folder for each origin
+    frame, _ = trip_engines._frame_at(f"spark://local#{places['parquet']}")
+    assert frame.schema["origin"].dataType.simpleString() == "string"
 
 
 @POSTGRES

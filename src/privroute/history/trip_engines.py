@@ -6,7 +6,6 @@ it was, and are raised outside `except`, so that the caught one does not stay on
 
 from __future__ import annotations
 
-import re
 import secrets
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import pyarrow as pa
 from privroute.errors import HistoryError, InputError, MissingExtraError
 from privroute.history.bounding import new_salt
 from privroute.history.dialects import DUCKDB, POSTGRESQL, POSTGRESQL_ASCII, SPARK
+from privroute.history.engine_types import guessed_scan, reads_guessed_files
 from privroute.history.trip_batches import FORM_TYPES, form_of, plain_columns
 from privroute.history.trip_database import UnreadableError, open_database
 from privroute.history.trip_texts import LONGEST_TEXT, TextRule
@@ -46,7 +46,7 @@ _SPARK_FORMS: dict[str, Form] = {
     "timestamp_ntz": "local_us",
     "timestamp": "utc_us",
 }
-_GUESSED = re.compile("PANDAS_SCAN|READ_CSV|READ_[A-Z]*JSON")  # scans in DuckDB's plan whose types come from rows
+_QUIET = ("WARN", "ERROR", "FATAL", "OFF")  # levels of Spark's log that tell nothing of what goes well
 _SPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # pyspark's own
 _OLDEST_POSTGRESQL = 140_000  # whose extract() gives exact numbers
 
@@ -118,7 +118,8 @@ def _open_relation(
     relation: Any, columns: Mapping[str, str], public: Mapping[str, Any], *, memory_mb: object, temp_folder: object
 ) -> Iterator[_Relation]:
     name = "the DuckDB relation"
-    _check_types_are_known(relation, name)
+    if (scan := guessed_scan(relation)) is not None:
+        raise _guessed(f"{name} reads from {scan}", "DuckDB", "a table of a database")
     schema = _stream_of(relation, name, "limit", 0).schema
     forms = _forms(name, columns, {field.name: form_of(field.type) for field in schema})
     types = {column: kind.id for column, kind in zip(relation.columns, relation.types, strict=True)}
@@ -143,20 +144,6 @@ def _open_relation(
             database.put(table, content)
         database.put("salt", pa.table({"salt": [new_salt()]}))
         yield _Relation(name, forms, database, stream, read)
-
-
-def _check_types_are_known(relation: Any, name: str) -> None:
-    """Refuse, by its plan, a relation whose types DuckDB guesses from rows: one row would change how all are read."""
-    plan = None
-    with suppress(Exception):  # whatever it is, it may quote rows
-        plan = relation.explain()
-    if plan is None:
-        raise _failed(name)
-    if _GUESSED.search(plan):
-        raise HistoryError(
-            f"{name} scans a pandas DataFrame, or a CSV or JSON file, for which DuckDB guesses types from some rows: "
-            "one trip could change how the others are read. Pass the files themselves, or a table with stated types"
-        )
 
 
 def _shown(column: str, kind: str) -> str:
@@ -289,8 +276,8 @@ def _silent(session: Any) -> Iterator[None]:
     finally:
         for logger, before in zip(loggers, disabled, strict=True):
             logger.disabled = before
-        if level is not None:
-            session.sparkContext.setLogLevel(level)
+        if level is not None:  # the root may say INFO where Spark shows less
+            session.sparkContext.setLogLevel(level if level in _QUIET else _QUIET[0])
 
 
 @contextmanager
@@ -299,6 +286,8 @@ def _open_frame(frame: Any, name: str, columns: Mapping[str, str], public: Mappi
         field.name: _SPARK_FORMS.get(field.dataType.simpleString().partition("(")[0]) for field in frame.schema.fields
     }
     forms = _forms(name, columns, kinds)
+    if reads_guessed_files(frame):
+        raise _guessed(f"{name} reads CSV, JSON, text or XML files", "Spark", "a table of a catalog")
     session = frame.sparkSession
     mark = secrets.token_hex(8)
     if "user_id" in columns:
@@ -331,6 +320,9 @@ def _frame_at(text: str) -> tuple[Any, str]:
     frame = None
     try:
         session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        # folders of partitions are named by rows
+        session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
         frame = session.read.parquet(table) if table.endswith(".parquet") else session.table(table)
     except Exception:  # noqa: BLE001, S110 - whatever it is, it may quote rows
         pass
@@ -358,6 +350,13 @@ def _failed(name: str) -> HistoryError:
     return HistoryError(
         f"{name}: the engine stopped before all rows were counted. Its message is not shown, because it may quote a "
         "row; see its own log"
+    )
+
+
+def _guessed(what: str, engine: str, better: str) -> HistoryError:
+    return HistoryError(
+        f"{what}, for which {engine} may guess types from some rows: one trip could change how the others are read. "
+        f"Pass files themselves, or {better} with stated types"
     )
 
 
