@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from engines import ROADS
+from engines import ROADS, in_duckdb
 from servers import PostgreSQL
 
 import privroute as pr
@@ -274,7 +274,7 @@ def test_tables_of_texts_are_counted_alike(
     seen: list[Any] = []
     sources = (
         path,
-        duckdb.connect().from_arrow(table),
+        in_duckdb(table),
         f"{postgresql.url}#texts_of_trips",
         spark.read.parquet(str(path)),
     )

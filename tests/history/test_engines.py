@@ -17,7 +17,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engines import CASES, FIRST, HOURS, LAST, ROADS, digest, dirty_trips, into_server
+from engines import CASES, FIRST, HOURS, LAST, ROADS, digest, dirty_trips, in_duckdb, into_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import PostgreSQL
@@ -37,10 +37,6 @@ POSTGRES = pytest.mark.xdist_group("postgresql")
 @pytest.fixture(autouse=True)
 def one_salt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trip_engines, "new_salt", lambda: "5a" * 16)
-
-
-def relation(table: pa.Table) -> Any:
-    return duckdb.connect().from_arrow(table)
 
 
 def counted(source: Any, **wanted: Any) -> tuple[list[int], Any]:
@@ -72,9 +68,9 @@ def test_dirty_trips_have_the_same_digest_in_duckdb_and_postgresql(
     table, path = dirty
     replace_trips(postgresql, table, tmp_path)
     for settings_of_case in CASES.values():
-        assert digest(relation(table), settings_of_case)[0] == digest(f"{postgresql.url}#trips", settings_of_case)[0]
+        assert digest(in_duckdb(table), settings_of_case)[0] == digest(f"{postgresql.url}#trips", settings_of_case)[0]
     clock = CASES["request, clock"]
-    assert digest(path, clock)[0] == digest(relation(table), clock)[0]  # the reader of files says the same
+    assert digest(path, clock)[0] == digest(in_duckdb(table), clock)[0]  # the reader of files says the same
 
 
 @POSTGRES
@@ -82,7 +78,7 @@ def test_dirty_trips_have_the_same_digest_in_spark(dirty: tuple[pa.Table, Path],
     table, path = dirty
     frame = spark.read.parquet(str(path))
     for case in CASES:
-        assert digest(frame, CASES[case])[0] == digest(relation(table), CASES[case])[0]
+        assert digest(frame, CASES[case])[0] == digest(in_duckdb(table), CASES[case])[0]
 
 
 @pytest.mark.parametrize("kind", ["VARCHAR", "JSON", "BLOB", "BIT"])
@@ -139,7 +135,7 @@ def test_no_trip_of_a_period_is_left_out_by_what_spark_decides_first(
         }
     )
     pq.write_table(table, tmp_path / "borders.parquet")
-    here = counted(relation(table), **wanted)
+    here = counted(in_duckdb(table), **wanted)
     assert here == counted(spark.read.parquet(str(tmp_path / "borders.parquet")), **wanted)
     assert here[1].counted > 0
 
@@ -147,8 +143,8 @@ def test_no_trip_of_a_period_is_left_out_by_what_spark_decides_first(
 def test_a_relation_keeps_of_each_user_what_the_bounds_say(dirty: tuple[pa.Table, Path]) -> None:
     table, _ = dirty
     case = CASES["user, clock"] | {"period": HOURS[0], "dates": (FIRST, LAST), "max_requests": 1, "max_per_pair": 1}
-    all_of_them = counted(relation(table), **{**case, "max_requests": 10_000, "max_per_pair": 10_000})
-    kept = counted(relation(table), **case)
+    all_of_them = counted(in_duckdb(table), **{**case, "max_requests": 10_000, "max_per_pair": 10_000})
+    kept = counted(in_duckdb(table), **case)
     assert kept[1].counted + kept[1].above_bounds == all_of_them[1].counted
     assert 0 < kept[1].counted < all_of_them[1].counted
     assert all(few <= many for few, many in zip(kept[0], all_of_them[0], strict=True))
@@ -162,10 +158,10 @@ def test_an_assertion_that_bounds_hold_is_checked_in_every_engine(
     replace_trips(postgresql, table, path.parent)
     case: dict[str, Any] = {"departure": "clock", "unit": "user", "period": HOURS[0], "dates": (FIRST, LAST)}
     case["pre_bounded"] = True
-    for source in (relation(table), f"{postgresql.url}#trips", spark.read.parquet(str(path))):
+    for source in (in_duckdb(table), f"{postgresql.url}#trips", spark.read.parquet(str(path))):
         assert counted(source, **case, max_requests=10_000, max_per_pair=10_000)[1].above_bounds == 0
         for bounds in ({"max_requests": 2, "max_per_pair": 2}, {"max_requests": 10_000, "max_per_pair": 1}):
-            with pytest.raises(HistoryError, match="and they have more"):
+            with pytest.raises(HistoryError, match="and there are more"):
                 counted(source, **case, **bounds)
 
 
@@ -193,7 +189,7 @@ def test_random_tables_are_counted_alike(postgresql: PostgreSQL, rows: list[Any]
         server.execute('CREATE TABLE random_trips ("user" text, origin text, destination text, departure timestamp)')
         with server.cursor() as cursor:
             cursor.executemany("INSERT INTO random_trips VALUES (%s, %s, %s, %s)", rows)
-    here, there = counted(relation(table), **level), counted(f"{postgresql.url}#random_trips", **level)
+    here, there = counted(in_duckdb(table), **level), counted(f"{postgresql.url}#random_trips", **level)
     assert here[0] == there[0]
     assert here[1] == there[1]
 
@@ -261,7 +257,7 @@ class TestHostileRows:
         seen: list[Any] = []
         found = [
             pr.read_trips(source, roads, report=seen.append, **wanted).counts.tolist()
-            for source in (relation(table), f"{postgresql.url}#places")
+            for source in (in_duckdb(table), f"{postgresql.url}#places")
         ]
         assert found[0] == found[1]
         assert seen[0] == seen[1]
@@ -361,7 +357,8 @@ def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_ro
     ids = [2**53 + 1 + at for at in range(5)] + ([] if odd is None else [odd])
     trips = {"origin": "1", "destination": "2", "departure": "2026-03-28 07:30:00"}
     frame = pd.DataFrame({**trips, "user": pd.Series(ids, dtype=object)})
-    csv, ndjson = tmp_path / "trips.csv", tmp_path / "trips.json"
+    csv, ndjson, parquet = (tmp_path / f"trips.{kind}" for kind in ("csv", "json", "parquet"))
+    frame.astype(str).to_parquet(parquet)
     frame.to_csv(csv, index=False)
     frame.to_json(ndjson, orient="records", lines=True)
     connection = duckdb.connect()
@@ -373,6 +370,8 @@ def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_ro
         connection.table("trips"),
         connection.read_json(str(ndjson)).filter("origin = '1'"),
         connection.sql("EXECUTE prepared"),
+        connection.from_arrow(pa.Table.from_pandas(frame.astype(str))),
+        connection.sql(f"FROM '{parquet}'"),
         connection.sql("SELECT 1 AS origin, a.* FROM trips AS a, range(3) WHERE false"),
     )
     for source in (*scans, *(each.materialize() for each in scans[:2] if hasattr(each, "materialize"))):
@@ -480,7 +479,7 @@ def test_columns_are_refused_by_their_types_alone(columns: dict[str, Any], messa
         {"origin": ["1"], "destination": ["2"]} | {name: value for name, value in columns.items() if name != "origin"}
     )
     with pytest.raises(HistoryError, match=message):
-        counted(relation(table))
+        counted(in_duckdb(table))
 
 
 @POSTGRES

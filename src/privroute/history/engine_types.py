@@ -14,14 +14,14 @@ from typing import Any
 
 __all__ = ["guessed_scan", "reads_guessed_files"]
 
-# in DuckDB's plans: tables and files with types of their own, and constants
+# in DuckDB's plans: tables, which have types of their own, and constants. Not Parquet files, whose partitions get their
+# types from the names of folders, nor Arrow, behind which anything may be
 _TYPED_SCANS = frozenset(
-    ("SEQ_SCAN", "PARQUET_SCAN", "READ_PARQUET", "PYTHON_ARROW_SCAN", "ARROW_SCAN", "ARROW_SCAN_DUMB")
-    + ("POSTGRES_SCAN", "POSTGRES_SCAN_PUSHDOWN", "ICEBERG_SCAN", "DELTA_SCAN")
-    + ("DUMMY_SCAN", "CTE_SCAN", "DELIM_GET", "EMPTY_RESULT", "RANGE", "GENERATE_SERIES")
+    ("SEQ_SCAN", "POSTGRES_SCAN", "POSTGRES_SCAN_PUSHDOWN", "ICEBERG_SCAN", "DELTA_SCAN")
+    + ("DUMMY_SCAN", "CTE_SCAN", "DELIM_GET", "EMPTY_RESULT", "RANGE", "GENERATE_SERIES", "UNNEST", "REPEAT")
 )
 # in Spark's plans: files that no catalog has a schema for
-_GUESSED_FILES = re.compile(r"Relation ?\[[^]]*\] (csv|json|text|xml)\b")
+_GUESSED_FILES = re.compile(r"Relation(V2)? ?\[.*\] (csv|json|text|xml)\b")
 
 
 def guessed_scan(relation: Any) -> str | None:
@@ -32,7 +32,7 @@ def guessed_scan(relation: Any) -> str | None:
     plan = None
     with suppress(Exception):  # whatever it is, it may quote rows
         plan = _logical_plan(relation)
-    scans = {"what DuckDB does not explain"} if plan is None else _leaves(plan)
+    scans = {"what DuckDB does not explain (is its configuration locked?)"} if plan is None else _leaves(plan)
     return min(scans - _TYPED_SCANS, default=None)
 
 
