@@ -149,7 +149,8 @@ def test_a_command_that_is_asked_to_end_removes_its_temporary_files(
     tmp_path: Path, request_to_end: signal.Signals
 ) -> None:
     waits = (
-        "import tempfile, time; from privroute.cli import app\n"
+        "import signal, tempfile, time; from privroute.cli import app\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # it is ignored where the tests run under nohup
         "def wait():\n"
         f"    with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}):\n"
         "        print('begun', flush=True); time.sleep(60)\n"

@@ -66,7 +66,7 @@ def test_a_pre_bounded_set_that_is_not_bounded_is_refused_before_anything_is_cha
     loud = [night("loud", day, minute, EVENING) for day in (2, 3, 4) for minute in range(9)]
     quiet = [night("quiet", 2, 0, EVENING, "2,1"), night("quiet", 3, 0, AFTER_MIDNIGHT, "2,1")]
     bounds: dict[str, Any] = {"unit": "user", "max_requests": 7, "max_per_pair": per_pair, "pre_bounded": True}
-    with pytest.raises(HistoryError, match="they have more; nothing was charged or released") as refusal:
+    with pytest.raises(HistoryError, match="there are more; nothing was charged or released") as refusal:
         read(write_csv(tmp_path, *loud, *quiet), **NIGHT, **bounds)
     assert not any(sign.isdigit() for sign in str(refusal.value))
 
