@@ -389,6 +389,14 @@ def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_ro
         assert counted(connection.sql(query), unit="user", max_requests=1)[1].counted == len(ids)
 
 
+def test_a_relation_that_does_not_show_its_plan_is_refused() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE trips (origin INT, destination INT, departure TIMESTAMP)")
+    connection.execute("SET lock_configuration = true")
+    with pytest.raises(HistoryError, match="is its configuration locked"):
+        counted(connection.table("trips"))
+
+
 @POSTGRES
 def test_files_whose_types_spark_guesses_are_refused_and_partitions_are_texts(spark: Any, tmp_path: Path) -> None:
     stated = "origin STRING, destination STRING, departure TIMESTAMP_NTZ"

@@ -235,3 +235,9 @@ def test_users_whose_ids_are_broken_in_different_ways_are_not_made_one(tmp_path:
     path = write_parquet(tmp_path / "trips.parquet", origin=[1] * 3, destination=[2] * 3, departure=when, user=ids)
     _, rows = read(path, unit="user", max_requests=1)
     assert (rows.counted, rows.missing_user, rows.above_bounds) == (1, 2, 0)
+
+
+def test_every_reading_has_a_salt_of_its_own() -> None:
+    salts = {bounding.new_salt() for _ in range(100)}
+    assert len(salts) == 100
+    assert min(map(len, salts)) >= 32

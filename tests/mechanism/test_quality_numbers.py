@@ -11,6 +11,7 @@ import pytest
 from tests.mechanism.quality_cases import SCENARIO, moved, one_more, published_of, question_of, study_of
 
 import privroute as pr
+from privroute.mechanism import quality
 from privroute.mechanism.quality import moved_together
 from privroute.policy.bushes import Bushes
 
@@ -81,3 +82,12 @@ def test_a_part_of_a_users_requests_moves_no_more_than_its_part_costs(rounded: f
     assert whole >= requests + rounded
     for part in range(1, requests + 1):
         assert part + rounded <= math.sqrt(part / requests) * whole * (1 + 1e-12)
+
+
+def test_counts_beyond_the_public_limit_are_cut_off_and_told() -> None:
+    """Rounding bounds and the range of integers rest on this limit."""
+    pairs = pr.Pairs([0, 0], [1, 2])
+    history = pr.DemandHistory(pairs, [[10, 1], [20, 2]])
+    counted = quality._Counted(np.array([1.0, 0.5]), 1.0, np.array([5.0, 5.0]), 1)
+    assert counted.sums(history).tolist() == [5.0, 2.0]
+    assert counted.cut(history) == 5.0  # of fifteen too many as many as are left
