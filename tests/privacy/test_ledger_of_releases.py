@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 import privroute as pr
 from privroute.errors import BudgetError, LedgerError
-from privroute.mechanism.learn import Announcement
+from privroute.evaluate.seeded_noise import SeededNoise
+from privroute.mechanism.learn import Announcement, learn_with_noise
 from privroute.privacy.calibration import rho_to_epsilon
 from privroute.privacy.ledger_file import transaction
 from privroute.privacy.noise import OpenDPNoise
@@ -197,3 +198,11 @@ def test_a_certificate_states_what_all_releases_so_far_cost_together(tmp_path: P
     for number, budget in enumerate(budgets, start=1):
         assert not isinstance(budget, str)
         assert budget["spent_epsilon"] == pytest.approx(rho_to_epsilon(sum(costs[:number]), 1e-6), rel=1e-6)
+
+
+def test_noise_with_a_seed_is_never_charged(tmp_path: Path) -> None:
+    """A charge would say that a guarantee was given."""
+    ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", pr.Approval(1.0, 1e-6))
+    with pytest.raises(LedgerError, match=r"NOT PRIVATE \(mechanism counts, noise seeded\) cannot be charged"):
+        learn_with_noise(NETWORK, history(), pr.Guarantee(0.1, 1e-6), "counts", SeededNoise(1), ledger=ledger)
+    assert not ledger.account().charges
