@@ -199,7 +199,7 @@ private:
             wanted[l] = lane_[l].row >= 0 && before[l] < 0.0 && (too_long || too_short);
             if (!wanted[l]) continue;
             any = true;
-            (too_long ? high[l] : low[l]) = 1.0;
+            (too_long ? high : low)[l] = 1.0;
             s[l] = too_long ? before[l] / (before[l] - after[l]) : 4.0;
         }
         if (!any) return false;
@@ -213,7 +213,7 @@ private:
                 open[l] = !(magnitude(here)[l] <= -0.1 * before[l]);
                 if (!open[l]) continue;
                 any = true;
-                (here[l] > 0.0 ? high[l] : low[l]) = s[l];
+                (here[l] > 0.0 ? high : low)[l] = s[l];
                 double next = slope[l] > 0.0 ? s[l] - here[l] / slope[l] : -1.0;
                 if (!(next > low[l] && next < high[l]))
                     next = high[l] < __builtin_inf() ? 0.5 * (low[l] + high[l]) : 4.0 * s[l];
