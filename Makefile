@@ -145,14 +145,16 @@ $(VENV)/.python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $@
 
-# One stamp per set of extras: a demo does not wait for linters.
+# One stamp per set of extras: a demo does not wait for linters. Python compiles modules when it first imports them: all at
+# once would take a minute, for many that nothing uses.
 $(VENV)/.run: EXTRAS := all
 $(VENV)/.test: EXTRAS := test,lint,docs$(if $(filter true,$(CI)),$(,)sumo$(,)spark)
 $(VENV)/.docs: EXTRAS := docs
 $(VENV)/.bench: EXTRAS := all,bench
 $(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: $(VENV)/.python $(CORE)
 	@echo "Installing privroute[$(EXTRAS)] into $(VENV) (builds the compiled core, about a minute the first time)"
-	$(BIN)/python -m pip install --quiet $(if $(findstring test,$(EXTRAS)),--constraint constraints.txt) --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --no-compile $(if $(findstring test,$(EXTRAS)),--constraint constraints.txt) \
+	  --editable '.[$(EXTRAS)]'
 	@touch $@
 
 clean:
