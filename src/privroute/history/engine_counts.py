@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privroute.errors import HistoryError, arg
-from privroute.history.bounding import Keys, bounded_total, exceeding, kept_requests
+from privroute.history.bounding import Keys, bounded_total, kept_requests
 from privroute.history.dialects import Dialect, put
 from privroute.history.engine_texts import time_steps, user_steps
 from privroute.history.trip_columns import day_number, in_period, slot_number, user_key, whole
@@ -118,10 +118,6 @@ class Statements:
             f"SELECT day, slot, pair, CAST(sum({_TRIPS_OF_A_ROW}) AS BIGINT) AS trips FROM ({chosen}) AS kept "
             "GROUP BY day, slot, pair"
         )
-
-    def exceeding(self) -> str:
-        """How many users, or users and pairs, have more requests than the bounds."""
-        return self._spelt(exceeding(self._usable(), self._bounds))
 
     def total(self) -> str:
         """Slot and requests that count for a measured total."""
@@ -334,15 +330,11 @@ def count_with(engine: Engine, statements: Statements, tally: Tally) -> TripRows
     bounds = statements.contribution
     above_bounds = 0
     if bounds is not None:
-        usable = rows["reason"] == 0
-        requests = int(rows["trips"][usable].sum())
-        # tables within the bounds, as the caller asserts, need no choice: all of their requests are kept
-        within = bounds.pre_bounded and not int(engine.arrays(statements.exceeding())["units"][0])
-        if not within:
-            kept = engine.arrays(statements.kept())
-            above_bounds = requests - int(kept["trips"].sum())
-            rows = {name: column[~usable] for name, column in rows.items()}
-            tally.add(kept["trips"] * 0, **kept)
+        # one statement bounds and counts, also what the caller asserts to be bounded: between two the table may change
+        usable, kept = rows["reason"] == 0, engine.arrays(statements.kept())
+        above_bounds = max(int(rows["trips"][usable].sum()) - int(kept["trips"].sum()), 0)
+        rows = {name: column[~usable] for name, column in rows.items()}
+        tally.add(kept["trips"] * 0, **kept)
         if bounds.max_for_total is not None:
             tally.add_requests(**engine.arrays(statements.total()))
     tally.add(**rows)

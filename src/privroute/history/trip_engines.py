@@ -16,7 +16,7 @@ import pyarrow as pa
 from privroute.errors import HistoryError, InputError, MissingExtraError
 from privroute.history.bounding import new_salt
 from privroute.history.dialects import DUCKDB, POSTGRESQL, POSTGRESQL_ASCII, SPARK
-from privroute.history.engine_types import guessed_scan, reads_guessed_files
+from privroute.history.engine_types import untyped_in_duckdb, untyped_in_spark
 from privroute.history.trip_batches import FORM_TYPES, form_of, plain_columns
 from privroute.history.trip_database import UnreadableError, open_database
 from privroute.history.trip_texts import LONGEST_TEXT, TextRule
@@ -118,8 +118,8 @@ def _open_relation(
     relation: Any, columns: Mapping[str, str], public: Mapping[str, Any], *, memory_mb: object, temp_folder: object
 ) -> Iterator[_Relation]:
     name = "the DuckDB relation"
-    if (scan := guessed_scan(relation)) is not None:
-        raise _guessed(f"{name} reads from {scan}", "DuckDB", "a table of a database")
+    if (source := untyped_in_duckdb(relation)) is not None:
+        raise _guessed(name, source, "DuckDB", "a table of a database")
     schema = _stream_of(relation, name, "limit", 0).schema
     forms = _forms(name, columns, {field.name: form_of(field.type) for field in schema})
     types = {column: kind.id for column, kind in zip(relation.columns, relation.types, strict=True)}
@@ -286,8 +286,8 @@ def _open_frame(frame: Any, name: str, columns: Mapping[str, str], public: Mappi
         field.name: _SPARK_FORMS.get(field.dataType.simpleString().partition("(")[0]) for field in frame.schema.fields
     }
     forms = _forms(name, columns, kinds)
-    if reads_guessed_files(frame):
-        raise _guessed(f"{name} reads CSV, JSON, text or XML files", "Spark", "a table of a catalog")
+    if (source := untyped_in_spark(frame)) is not None:
+        raise _guessed(name, source, "Spark", "a table of a catalog")
     session = frame.sparkSession
     mark = secrets.token_hex(8)
     if "user_id" in columns:
@@ -353,10 +353,10 @@ def _failed(name: str) -> HistoryError:
     )
 
 
-def _guessed(what: str, engine: str, better: str) -> HistoryError:
+def _guessed(name: str, source: str, engine: str, better: str) -> HistoryError:
     return HistoryError(
-        f"{what}, for which {engine} may guess types from some rows: one trip could change how the others are read. "
-        f"Pass files themselves, or {better} with stated types"
+        f"{name} reads from {source}, for which {engine} may guess types from some rows: one trip could change how the "
+        f"others are read. Pass files themselves, or {better} with stated types"
     )
 
 
