@@ -46,7 +46,7 @@ lint: $(VENV)/.test
 
 # Lines of the package that the tests run, with a floor. The compiled core and processes that tests start do not count.
 coverage: $(VENV)/.test
-	$(BIN)/pytest -n auto --cov=privroute --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_FLOOR)
+	$(BIN)/pytest -n $(WORKERS) --cov=privroute --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_FLOOR)
 
 # Versions of everything that the tests and linters use, so that they are the same on every machine. `make constraints`
 # takes the newest ones that fit pyproject.toml.
@@ -87,7 +87,7 @@ aarch64:
 
 # The plain kernels, as on machines without vector instructions.
 plain: $(VENV)/.test
-	PRIVROUTE_INSTRUCTION_SET=plain $(BIN)/pytest -n auto tests/flows tests/policy tests/mechanism
+	PRIVROUTE_INSTRUCTION_SET=plain $(BIN)/pytest -n $(WORKERS)
 
 # The page is tested in Chromium. Under CI=true it is installed where there is none, and then the tests insist on it.
 browser:
