@@ -12,12 +12,13 @@ import pytest
 
 import privroute as pr
 from privroute.errors import GuaranteeError
-from privroute.flows.route_metric import LARGEST_ROUTE_POINT, RouteMetric
+from privroute.flows.route_metric import LARGEST_ROUTE_POINT, RouteMetric, smallest_route_tolerance
 from privroute.flows.route_sets import RouteSets
 from privroute.privacy.flow_sensitivity import (
     SgdBounds,
     ceiling_min,
     contraction,
+    largest_mean_rate,
     loads_per_unit,
     minimiser_sensitivity,
     on_grid_sensitivity,
@@ -164,7 +165,7 @@ def test_constants_on_routes_are_those_of_the_lemmas() -> None:
     """Pair by pair and link by link; a metric with other weights than 1."""
     network, caps = unequal()
     sets = RouteSets.whole(network, pr.Pairs([0, 0, 1], [1, 2, 2]))
-    metric = RouteMetric.nearest(np.array([1.0, 4.0, 0.25, 2.0]), np.array([0.5, 2.0, 1.0]))
+    metric = RouteMetric.nearest(np.array([1.0, 4.0, 0.25, 2.0]), np.array([0.25, 2.0, 1.0]))
     highest = 3.0 * network.free_flow_min
     bounds = SgdBounds.on_routes(sets, metric, caps, 0.5, highest)
     latency, most = network.latency, network.background_per_min + sets.sum_by_link(caps)
@@ -188,6 +189,29 @@ def test_constants_on_routes_are_those_of_the_lemmas() -> None:
     each += slope * sets.sum_by_link(np.ones(3)) / loads_per_unit(sets.sum_by_link(caps))
     expected = 1.01 * float(np.sqrt((each**2 / metric.link).sum()))
     assert bounds.cost_rounding == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+def test_the_cap_of_mean_rates_keeps_rounding_and_curvature_within_a_quarter() -> None:
+    """The two terms of Lemma 2 of the minimiser, each where it is the smaller one."""
+    network, _ = unequal()
+    sets = RouteSets.whole(network, pr.Pairs([0, 0, 1], [1, 2, 2]))
+    metric = RouteMetric.nearest(np.array([1.0, 4.0, 0.25, 2.0]), np.array([0.25, 2.0, 1.0]))
+    highest, alpha = 3.0 * network.free_flow_min, 0.5
+    slope = network.latency.marginal_slope_bound(np.inf, highest)
+    steepest = (slope / metric.link * sets.sum_by_link(1.0 / metric.pair)).max()
+    each = smallest_route_tolerance(sets, metric) + 4 * 2.0**-53 * math.sqrt(metric.link.sum())
+    tolerance = 100.0 * 16 * math.sqrt(metric.pair.sum()) * each  # curvature may be 99 times alpha
+    power = np.maximum(network.latency.elasticity_bound(highest), 1.0)
+    rounded = highest * ((3 + 4) * power + 20 + network.latency.roundings(highest)) * 2.0**-53
+    rounding = 1.01 * math.sqrt((rounded**2 / metric.link).sum() * (1.0 / metric.pair).sum())
+
+    def cap(tolerance: float) -> float:
+        return largest_mean_rate(sets, metric, alpha=alpha, ceiling=highest, tolerance=tolerance)
+
+    curved = math.sqrt(99.0 * alpha / steepest)
+    assert cap(tolerance) == pytest.approx(min(curved, tolerance * alpha / (16 * rounding)), rel=1e-9)
+    assert cap(tolerance / 100) == 0.0
+    assert cap(1e-3) == pytest.approx(min(math.sqrt(1e6 * alpha / steepest), 1e-3 * alpha / (16 * rounding)), rel=1e-9)
 
 
 def test_one_request_is_its_expansion_over_the_period() -> None:
