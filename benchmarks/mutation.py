@@ -14,8 +14,10 @@ start have the unchanged package. --again tries only those that survived, --also
 from __future__ import annotations
 
 import argparse
+import ast
 import functools
 import gc
+import importlib
 import importlib.machinery
 import json
 import os
@@ -137,6 +139,8 @@ class Forks:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Instead of all tests once: the chosen ones for each mutant."""
         items = {item.nodeid: item for item in session.items}
+        for path in {mutant.path for mutant in self._mutants}:  # some are imported only when a test needs them
+            importlib.import_module(".".join(Path(path).with_suffix("").parts[1:]))
         for found in gc.get_objects():
             if isinstance(found, FunctionType) and found.__module__ and found.__module__.startswith("privroute."):
                 code = found.__code__
@@ -151,7 +155,7 @@ class Forks:
             began = time.monotonic()
             if not chosen:
                 outcome, test = "uncovered", ""
-            elif mutant.function:
+            elif mutant.function and self._changed(mutant):
                 outcome, test = self._in_fork(mutant, chosen)
             else:
                 outcome, test = in_own_process(self._work, mutant, [item.nodeid for item in chosen])
@@ -159,6 +163,18 @@ class Forks:
             with (self._work / "mutants.jsonl").open("a") as file:
                 print(json.dumps({**told, "seconds": round(time.monotonic() - began, 2)}), file=file)
         return True
+
+    def _changed(self, mutant: Mutant) -> list[tuple[FunctionType, CodeType]]:
+        """Functions that are there, each with the code that has the fault."""
+        path = ROOT / mutant.path
+        faulty = code_of(mutated(path.read_text(), mutant.number), str(path))
+        sound = code_of(ast.parse(path.read_text()), str(path))
+        return [
+            (function, code)
+            for key, code in faulty.items()
+            if code != sound[key]
+            for function in self._functions[str(path), *key]
+        ]
 
     def _in_fork(self, mutant: Mutant, items: list[pytest.Item]) -> tuple[str, str]:
         told = self._work / "last"
@@ -186,10 +202,8 @@ class Forks:
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(silence, stream)
-        path = ROOT / mutant.path
-        for key, code in code_of(mutated(path.read_text(), mutant.number), str(path)).items():
-            for function in self._functions[str(path), *key]:
-                function.__code__ = code
+        for function, code in self._changed(mutant):
+            function.__code__ = code
         for found in gc.get_objects():
             if isinstance(found, functools._lru_cache_wrapper):  # noqa: SLF001 - what the mutant would answer
                 found.cache_clear()
