@@ -385,9 +385,15 @@ def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_ro
     connection.execute("CREATE TABLE READ_CSV (kind INT)")
     connection.execute("CREATE TABLE known (origin INT, destination INT, departure TIMESTAMP, user VARCHAR)")
     connection.executemany("INSERT INTO known VALUES (1, 2, '2026-03-28 07:30', ?)", [[str(one)] for one in ids])
-    for changed in (connection.table("known").map(lambda rows: rows), connection.sql("FROM known, json_each('[1]')")):
+    rows = [{**trips, "user": one} for one in ids if not isinstance(one, str)]
+    for passed in (
+        connection.table("known").map(lambda rows: rows),  # through pandas
+        connection.sql("FROM known, json_each('[1]')"),
+        connection.sql("SELECT unnest($rows, recursive := true)", params={"rows": rows}),
+        connection.sql("FROM (VALUES ('1', '2', TIMESTAMP '2026-03-28 07:30')) AS t(origin, destination, departure)"),
+    ):
         with pytest.raises(HistoryError, match="may guess types from some rows"):
-            counted(changed)
+            counted(passed)
     fenced = "WITH a AS MATERIALIZED (FROM known) FROM a WHERE origin NOT IN (SELECT kind FROM READ_CSV)"
     for query in ("FROM known", fenced):
         assert counted(connection.sql(query), unit="user", max_requests=1)[1].counted == len(ids)
@@ -412,48 +418,59 @@ def test_a_relation_that_changes_between_readings_is_bounded_all_the_same() -> N
         with suppress(HistoryError):  # the assertion is seen to be false
             found.append(sum(counted(drawn, unit="user", max_requests=1, pre_bounded=True)[0]))
     assert max(found) == 1
+    connection.execute("CREATE TABLE single AS SELECT * REPLACE (range::INT AS user) FROM trips, range(50)")
+    single = connection.sql("FROM (SELECT DISTINCT * EXCLUDE (range) FROM single) WHERE random() < 0.5")
+    for _ in range(5):  # and what is within the bounds is never refused
+        counted(single, unit="user", max_requests=1, pre_bounded=True)
 
 
 @POSTGRES
 def test_files_whose_types_spark_guesses_are_refused_and_partitions_are_texts(spark: Any, tmp_path: Path) -> None:
     stated = "origin STRING, destination STRING, departure TIMESTAMP_NTZ"
-    places = {kind: str(tmp_path / f"trips.{kind}") for kind in ("csv", "json", "parquet")}
+    places = {kind: str(tmp_path / f"trips.{kind}") for kind in ("csv", "json", "parquet", "typed")}
     trip = "SELECT '{0}' AS origin, '2' AS destination, TIMESTAMP_NTZ '2026-03-28 07:30:00' AS departure"
     spark.sql(trip.format("01")).write.csv(places["csv"], header=True)
     spark.sql(trip.format("1")).write.json(places["json"])
     spark.sql(trip.format("01")).write.partitionBy("origin").parquet(places["parquet"])  # a folder for each origin
-    guessed, typed = spark.read.csv(places["csv"], header=True), spark.sql(trip.format("1"))
+    spark.sql(trip.format("1")).write.parquet(places["typed"])
+    spark.sql(f"CREATE TABLE stated ({stated}) USING json LOCATION '{places['json']}'")
+    guessed, typed = spark.read.csv(places["csv"], header=True), spark.read.parquet(places["typed"])
     guessed.createOrReplaceTempView("guessed")
-    spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "true")
-    spark.conf.set("spark.sql.maxPlanStringLength", "20")  # what Spark shows of a plan does not matter
-    refused = {
-        "CSVFileFormat": guessed.filter("origin <> 'x'"),
-        "JsonFileFormat": spark.read.schema(stated).json(places["json"]),
-        "LogicalRDD": guessed.localCheckpoint(),
-        "LocalRelation": spark.createDataFrame(pa.table({"origin": ["1"]})).crossJoin(typed.drop("origin")),
-        "folders of partitions": spark.read.parquet(places["parquet"]),
-    }
     typed.createOrReplaceTempView("typed")
-    within = spark.sql(
+    spark.conf.set("spark.sql.maxPlanStringLength", "20")  # what Spark shows of a plan does not matter
+    within = (
         "SELECT * FROM typed WHERE origin IN"
         " (SELECT origin FROM typed WHERE origin = (SELECT max(origin) FROM guessed))"
     )
+    refused = (
+        ("CSVFileFormat", guessed.filter("origin <> 'x'")),
+        ("CSVFileFormat", spark.sql(within)),
+        ("JsonFileFormat", spark.read.schema(stated).json(places["json"])),
+        ("LogicalRDD", guessed.localCheckpoint()),
+        ("LocalRelation", spark.createDataFrame(pa.table({"origin": ["1"]})).crossJoin(typed.drop("origin"))),
+        ("OneRowRelation", spark.sql(trip.format("1"))),
+        ("MapInPandas", typed.mapInPandas(lambda frames: frames, typed.schema)),
+        ("folders of partitions", spark.read.parquet(places["parquet"])),
+    )
     try:
-        for source, frame in (*refused.items(), ("CSVFileFormat", within)):
+        for source, frame in refused:
             with pytest.raises(HistoryError, match=f"from {source}, for which Spark may guess types from some rows"):
                 counted(frame)
-        spark.sql(f"CREATE TABLE stated ({stated}) USING json LOCATION '{places['json']}'")
-        assert untyped_in_spark(spark.table("stated").filter("origin <> 'x'")) is None
-        frame, _ = trip_engines._frame_at(f"spark://local#{places['parquet']}")
+        for frame in (typed, spark.table("stated").filter("origin <> 'x'"), spark.sql("SELECT * FROM typed, stated")):
+            assert untyped_in_spark(frame) is None
+        address = f"spark://local#{places['parquet']}"
+        frame, _ = trip_engines._frame_at(address)
         assert frame.schema["origin"].dataType.simpleString() == "string"
-        assert untyped_in_spark(frame) is None
+        assert counted(address)[1].unknown_zone == 1  # 01 is not zone 1
+        with pytest.raises(HistoryError, match="folders of partitions"):
+            counted(spark.read.parquet(places["parquet"]))
     finally:
         spark.conf.unset("spark.sql.maxPlanStringLength")
-        spark.sql("DROP TABLE IF EXISTS stated")
+        spark.sql("DROP TABLE stated")
 
 
 @POSTGRES
-def test_spark_says_nothing_of_a_row_that_stops_it(spark: Any) -> None:
+def test_spark_says_nothing_of_a_row_that_stops_it(spark: Any, tmp_path: Path) -> None:
     """With its usual level of messages it would write the row to standard error, and so would pyspark's own logger."""
     from pyspark.logger import PySparkLogger  # noqa: PLC0415 - heavy
 
@@ -464,8 +481,11 @@ def test_spark_says_nothing_of_a_row_that_stops_it(spark: Any) -> None:
     logger.addHandler(handler)
     levels = spark.sparkContext._jvm.org.apache.logging.log4j.LogManager
     spark.sparkContext.setLogLevel("WARN")
-    frame = spark.sql("SELECT '1' AS origin, '2' AS destination, TIMESTAMP_NTZ '2026-03-28 07:30:00' AS departure")
-    failing = frame.selectExpr("origin", "destination", "departure", "CAST(concat('Ada', origin) AS BIGINT) AS user")
+    trip = "SELECT '1' AS origin, '2' AS destination, TIMESTAMP_NTZ '2026-03-28 07:30:00' AS departure"
+    spark.sql(trip).write.parquet(str(tmp_path / "trips.parquet"))
+    failing = spark.read.parquet(str(tmp_path / "trips.parquet")).selectExpr(
+        "origin", "destination", "departure", "CAST(concat('Ada', origin) AS BIGINT) AS user"
+    )
     try:
         with trip_engines._silent(spark):
             assert str(levels.getRootLogger().getLevel()) == "OFF"

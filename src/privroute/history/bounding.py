@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privroute.study.contribution import Contribution
 
-__all__ = ["Keys", "bounded_total", "exceeding", "kept_requests", "new_salt"]
+__all__ = ["Keys", "bounded_total", "chosen_requests", "exceeding", "kept_requests", "new_salt"]
 
 _SALT_BYTES = 16
 _ORDER = "ORDER BY key, clock_us, pair, copy"
@@ -46,7 +46,13 @@ class Keys:
 
 
 def kept_requests(requests: str, contribution: Contribution, keys: Keys | None = None) -> str:
-    """SQL of the requests to keep, as a table with the columns day, slot and pair, and weight where they have one.
+    """SQL of the requests to keep, as a table with the columns day, slot and pair, and weight where they have one."""
+    shown = "day, slot, pair" + (", weight" if contribution.max_weight is not None else "")
+    return f"SELECT {shown} FROM ({chosen_requests(requests, contribution, keys)}) AS chosen WHERE kept"
+
+
+def chosen_requests(requests: str, contribution: Contribution, keys: Keys | None = None) -> str:
+    """SQL of all requests, with a column that says whether each is kept.
 
     requests : SQL of a table with the columns user_id (a text), day, slot, clock_us (time) and pair, and weight
     """
@@ -56,19 +62,14 @@ def kept_requests(requests: str, contribution: Contribution, keys: Keys | None =
     order = f"{_ORDER}, weight" if weighed else _ORDER
     so_far, rows = ("sum(weight)", " ROWS UNBOUNDED PRECEDING") if weighed else ("row_number()", "")
     per_pair = f"SELECT *, {so_far} OVER (PARTITION BY {unit}, pair {order}{rows}) AS of_pair FROM ({keyed}) AS keyed"
-    per_user = (
-        f"SELECT *, {so_far} OVER (PARTITION BY {unit} {order}{rows}) AS of_user FROM ({per_pair}) AS per_pair "
-        f"WHERE of_pair <= {contribution.max_per_pair}"
-    )
-    shown = "day, slot, pair, weight" if weighed else "day, slot, pair"
-    return f"SELECT {shown} FROM ({per_user}) AS per_user WHERE of_user <= {contribution.max_requests}"
+    within = f"of_pair <= {contribution.max_per_pair}"
+    of_user = f"{so_far} OVER (PARTITION BY {unit}, {within} {order}{rows})"
+    per_user = f"SELECT *, {of_user} AS of_user FROM ({per_pair}) AS per_pair"
+    return f"SELECT *, {within} AND of_user <= {contribution.max_requests} AS kept FROM ({per_user}) AS per_user"
 
 
 def exceeding(requests: str, contribution: Contribution) -> str:
-    """SQL of the number of units, and of units and pairs, that have more requests than the bounds: one number, units.
-
-    It names the requests once, since a relation can be read only once.
-    """
+    """SQL of the number of units, and of units and pairs, with more requests than the bounds: one number, units."""
     unit = _unit(contribution)
     of_pairs = f"SELECT {unit}, count(*) AS n FROM {requests} AS requests GROUP BY {unit}, pair"
     of_units = (

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privroute.errors import HistoryError, arg
-from privroute.history.bounding import Keys, bounded_total, kept_requests
+from privroute.history.bounding import Keys, bounded_total, chosen_requests
 from privroute.history.dialects import Dialect, put
 from privroute.history.engine_texts import time_steps, user_steps
 from privroute.history.trip_columns import day_number, in_period, slot_number, user_key, whole
@@ -112,11 +112,12 @@ class Statements:
         )
 
     def kept(self) -> str:
-        """Day, slot, pair and trips of the requests that are kept of each user."""
-        chosen = kept_requests(self._usable(), self._bounds, self._salted())
+        """Day, slot, pair and trips of the requests that are kept of each user; those that are not kept have none."""
+        chosen = chosen_requests(self._usable(), self._bounds, self._salted())
+        shown = ", ".join(f"CASE WHEN kept THEN {key} END AS {key}" for key in ("day", "slot", "pair"))
         return self._spelt(
-            f"SELECT day, slot, pair, CAST(sum({_TRIPS_OF_A_ROW}) AS BIGINT) AS trips FROM ({chosen}) AS kept "
-            "GROUP BY day, slot, pair"
+            f"SELECT day, slot, pair, CAST(sum({_TRIPS_OF_A_ROW}) AS BIGINT) AS trips "
+            f"FROM (SELECT {shown} FROM ({chosen}) AS chosen) AS shown GROUP BY day, slot, pair"
         )
 
     def total(self) -> str:
@@ -331,10 +332,11 @@ def count_with(engine: Engine, statements: Statements, tally: Tally) -> TripRows
     above_bounds = 0
     if bounds is not None:
         # one statement bounds and counts, also what the caller asserts to be bounded: between two the table may change
-        usable, kept = rows["reason"] == 0, engine.arrays(statements.kept())
-        above_bounds = max(int(rows["trips"][usable].sum()) - int(kept["trips"].sum()), 0)
-        rows = {name: column[~usable] for name, column in rows.items()}
-        tally.add(kept["trips"] * 0, **kept)
+        chosen = engine.arrays(statements.kept())
+        kept = chosen["pair"] >= 0
+        above_bounds = int(chosen["trips"][~kept].sum())
+        tally.add(chosen["trips"][kept] * 0, **{name: column[kept] for name, column in chosen.items()})
+        rows = {name: column[rows["reason"] != 0] for name, column in rows.items()}
         if bounds.max_for_total is not None:
             tally.add_requests(**engine.arrays(statements.total()))
     tally.add(**rows)

@@ -18,21 +18,20 @@ if TYPE_CHECKING:
 
 __all__ = ["untyped_in_duckdb", "untyped_in_spark"]
 
-# In DuckDB's plans: tables and constants, and steps whose types follow from those of what they read. Not Parquet files,
-# whose partitions get their types from the names of folders, nor Arrow, behind which anything may be, nor functions
-# of Python, whose rows go through pandas
+# In DuckDB's plans: tables, and steps whose types follow from those of what they read. Not constants and parameters,
+# whose types follow from their values, nor Parquet files, whose partitions get their types from the names of folders,
+# nor Arrow, behind which anything may be, nor functions of Python, whose rows go through pandas
 _TYPED_IN_DUCKDB = frozenset(
     ("SEQ_SCAN", "POSTGRES_SCAN", "POSTGRES_SCAN_PUSHDOWN", "ICEBERG_SCAN", "DELTA_SCAN")
-    + ("DUMMY_SCAN", "EMPTY_RESULT", "EXPRESSION_GET", "GENERATE_SERIES", "RANGE", "REPEAT", "UNNEST")
-    + ("AGGREGATE", "DISTINCT", "FILTER", "LIMIT", "ORDER_BY", "PROJECTION", "SAMPLE", "TOP_N", "WINDOW")
+    + ("AGGREGATE", "DISTINCT", "FILTER", "LIMIT", "ORDER_BY", "PROJECTION", "SAMPLE", "TOP_N", "UNNEST", "WINDOW")
     + ("ANY_JOIN", "ASOF_JOIN", "COMPARISON_JOIN", "CROSS_PRODUCT", "DELIM_GET", "DELIM_JOIN", "DEPENDENT_JOIN")
     + ("CTE", "CTE_SCAN", "EXCEPT", "INTERSECT", "POSITIONAL_JOIN", "REC_CTE", "UNION")
 )
-# In Spark's plans: what reads nothing or a table of a catalog, and files and servers that state types
-_TYPED_IN_SPARK = frozenset(("CTERelationRef", "HiveTableRelation", "OneRowRelation", "Range"))
-_TYPED_FORMATS = frozenset(("AvroFileFormat", "DeltaParquetFileFormat", "OrcFileFormat", "ParquetFileFormat"))
-_TYPED_TABLES = frozenset(("AvroTable", "JDBCTable", "OrcTable", "ParquetTable"))
-_GUESSED_PARTITIONS = "spark.sql.sources.partitionColumnTypeInference.enabled"
+# In Spark's plans: tables of a catalog, and files and servers that state types
+_TYPED_IN_SPARK = frozenset(("CTERelationRef", "HiveTableRelation"))
+_TYPED_FORMATS = frozenset(("AvroFileFormat", "OrcFileFormat", "ParquetFileFormat"))
+_DELTA = "DeltaParquetFileFormat"  # states the types of partitions too
+_PYTHON = ("Arrow", "Pandas", "Python")  # parts of the names of steps that call functions of Python
 _UNEXPLAINED = "what it does not explain"
 
 
@@ -43,18 +42,18 @@ def untyped_in_duckdb(relation: Any) -> str | None:
     return f"{_UNEXPLAINED} (is its configuration locked?)"
 
 
-def untyped_in_spark(frame: Any) -> str | None:
+def untyped_in_spark(frame: Any, *, partitions_are_texts: bool = False) -> str | None:
     """What a Spark DataFrame reads that is not known to have types of its own; None if there is nothing.
 
+    partitions_are_texts : whether Spark took the values in names of folders as texts, which cannot be seen
     A frame of Spark Connect cannot be asked.
     """
     if type(frame).__module__.startswith("pyspark.sql.connect"):
         return None
     with suppress(Exception):
-        guesses_partitions = frame.sparkSession.conf.get(_GUESSED_PARTITIONS) != "false"
-        leaves = _leaves(frame._jdf.queryExecution().analyzed())  # noqa: SLF001 - the only way to the plan
-        found = (_untyped_leaf(leaf, guesses_partitions=guesses_partitions) for leaf in leaves)
-        return min((name for name in found if name is not None), default=None)
+        plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way to the plan
+        steps = (_untyped(step, partitions_are_texts=partitions_are_texts) for step in _steps(plan))
+        return min((name for name in steps if name is not None), default=None)
     return _UNEXPLAINED
 
 
@@ -79,31 +78,32 @@ def _operators(nodes: Any) -> set[str]:
     return {node["name"].strip() for node in nodes}.union(*(_operators(node["children"]) for node in nodes))
 
 
-def _leaves(plan: Any) -> Iterator[Any]:
-    """What a plan of Spark reads, also in subqueries."""
-    others = plan.subqueriesAll()
-    for part in (plan, *(others.apply(at) for at in range(others.size()))):
-        leaves = part.collectLeaves()
-        yield from (leaves.apply(at) for at in range(leaves.size()))
+def _steps(plan: Any) -> Iterator[Any]:
+    """Everything in a plan of Spark, also in subqueries."""
+    yield plan
+    for others in (plan.children(), plan.subqueries()):
+        for at in range(others.size()):
+            yield from _steps(others.apply(at))
 
 
-def _untyped_leaf(leaf: Any, *, guesses_partitions: bool) -> str | None:
-    name = _class(leaf)
-    if name == "LogicalRelation":
-        source = leaf.relation()
-        name = _class(source)
-        if leaf.catalogTable().isDefined() or name == "JDBCRelation":
-            return None
-        if name != "HadoopFsRelation":
-            return name
-        name = _class(source.fileFormat())
-        if name in _TYPED_FORMATS and source.partitionSchema().length() and guesses_partitions:
-            return "folders of partitions"
-        return None if name in _TYPED_FORMATS else name
+def _untyped(step: Any, *, partitions_are_texts: bool) -> str | None:
+    name = _class(step)
+    if step.children().size():
+        return name if any(part in name for part in _PYTHON) else None
     if name == "DataSourceV2Relation":
-        name = _class(leaf.table())
-        return None if leaf.catalog().isDefined() or name in _TYPED_TABLES else name
-    return None if name in _TYPED_IN_SPARK else name
+        name = _class(step.table())
+        return None if step.catalog().isDefined() or name == "JDBCTable" else name
+    if name != "LogicalRelation":
+        return None if name in _TYPED_IN_SPARK else name
+    source = step.relation()
+    name = _class(source)
+    if step.catalogTable().isDefined() or name == "JDBCRelation":
+        return None
+    if name == "HadoopFsRelation":
+        name = _class(source.fileFormat())
+        if name in _TYPED_FORMATS and not partitions_are_texts and source.partitionSchema().length():
+            return "folders of partitions"
+    return None if name in _TYPED_FORMATS or name == _DELTA else name
 
 
 def _class(thing: Any) -> str:

@@ -82,7 +82,7 @@ def open_engine(
         opened = _open_server(source, columns, public)
     else:
         frame, name = _frame_at(source)
-        opened = _open_frame(frame, name, columns, public)
+        opened = _open_frame(frame, name, columns, public, partitions_are_texts=True)
     with opened as engine:
         yield engine
 
@@ -281,12 +281,19 @@ def _silent(session: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _open_frame(frame: Any, name: str, columns: Mapping[str, str], public: Mapping[str, Any]) -> Iterator[_Frame]:
+def _open_frame(
+    frame: Any,
+    name: str,
+    columns: Mapping[str, str],
+    public: Mapping[str, Any],
+    *,
+    partitions_are_texts: bool = False,
+) -> Iterator[_Frame]:
     kinds = {
         field.name: _SPARK_FORMS.get(field.dataType.simpleString().partition("(")[0]) for field in frame.schema.fields
     }
     forms = _forms(name, columns, kinds)
-    if (source := untyped_in_spark(frame)) is not None:
+    if (source := untyped_in_spark(frame, partitions_are_texts=partitions_are_texts)) is not None:
         raise _guessed(name, source, "Spark", "a table of a catalog")
     session = frame.sparkSession
     mark = secrets.token_hex(8)
@@ -319,7 +326,7 @@ def _frame_at(text: str) -> tuple[Any, str]:
     builder = builder.master("local[*]" if master == "local" else text.partition("#")[0])
     frame = None
     try:
-        session = builder.getOrCreate()
+        session = builder.getOrCreate().newSession()  # with settings of its own
         session.sparkContext.setLogLevel("OFF")
         # folders of partitions are named by rows
         session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
