@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from privroute.mechanism.daily import day_weights
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.policy.travel_time import total_travel_time
 from privroute.privacy.noise import OpenDPNoise
+from privroute.study.calendar import Calendar, Period
 from privroute.study.contribution import Contribution
 
 
@@ -229,9 +231,37 @@ def test_what_cannot_be_a_day_is_refused(tmp_path: Path) -> None:
         pr.DemandHistory(DAYS.pairs, DAYS.counts[:1], dates=(DAYS.dates or ())[:1], period_min=2000)
     with pytest.raises(HistoryError, match="history is a list"):
         stream.add_day([])  # type: ignore[arg-type]
+    with pytest.raises(HistoryError, match="counted by privroute"):
+        stream.add_day(pr.DemandHistory.of(EACH[0].frame, EACH[0].counts, elsewhere=True))
+    with pytest.raises(DemandError, match="network is a str"):
+        pr.Stream(tmp_path / "stream", "roads", PROMISE)  # type: ignore[arg-type]
     with pytest.raises(StreamError, match="has no day yet"):
         stream.release()
     assert not (tmp_path / "stream").exists()
+
+
+def test_what_no_day_may_be_is_known_before_trips_are_read(tmp_path: Path, ledger: pr.Ledger) -> None:
+    """`check` refuses all that `add_day` would, of the public frame alone."""
+    stream, frame = stream_in(tmp_path, ledger=ledger), EACH[0].frame
+    stream.check(DAYS.frame)
+    by_day = pr.Guarantee(1.0, 1e-6, unit="user-day")
+    of_users = pr.Stream(tmp_path / "users", NETWORK, by_day)
+    for bounds, total_per_h in (
+        (Contribution("user-day", 2), 100.0),
+        (Contribution("user-day", 2, max_for_total=9), None),
+    ):
+        with pytest.raises(HistoryError, match="a stream has no total of its own"):
+            of_users.check(replace(frame, contribution=bounds, total_per_h=total_per_h))
+    (date,) = frame.calendar.dates or ()
+    hours = tuple(Period(60.0, dt.time(hour)) for hour in (7, 17))
+    with pytest.raises(HistoryError, match="a stream follows one period"):
+        stream.check(replace(frame, calendar=Calendar(1, hours, (date,))))
+    stream.add_day(EACH[0])
+    with pytest.raises(StreamError, match="was added before"):
+        stream.check(frame)
+    other = pr.Ledger.create(tmp_path / "other.ledger", "other", pr.Approval(9.0, 1e-6))
+    with pytest.raises(StreamError, match="charged to the data set 'city'"):
+        stream_in(tmp_path, ledger=other).check(EACH[1].frame)
 
 
 def test_a_day_that_computes_its_public_frame_is_refused_before_the_frame_is_written(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_total_that_the_map_just_allows_is_allowed(monkeypatch: pytest.MonkeyP
 
 def test_users_days_cost_whole_days_and_requests_only_their_hours() -> None:
     for unit, both in (("request", 1), ("user-day", 2)):
-        approval = Approval(1.0, 1e-6, unit=unit)  # type: ignore[arg-type]
+        approval = Approval(1.0, 1e-6, unit=unit)
         spending = Spending(approval, [MORNING, EVENING], [0.01, 0.01])
         assert spending.spent == both * approval.grains(0.01)
         assert spending.within(MORNING) == both * approval.grains(0.01)
@@ -52,7 +52,7 @@ def test_a_part_of_the_kept_requests_may_be_as_large_as_all() -> None:
 def test_other_days_are_offered_where_they_would_help(tmp_path: Path) -> None:
     promise = pr.Guarantee(1.0, 1e-6)
     for unit, name in (("request", "a"), ("user", "b")):
-        approval = Approval(1.0, 1e-6, unit=unit)  # type: ignore[arg-type]
+        approval = Approval(1.0, 1e-6, unit=unit)
         ledger = pr.Ledger.create(tmp_path / f"{name}.ledger", name, approval)
         guarantee = pr.Guarantee(1.0, 1e-6, unit=unit)  # type: ignore[arg-type]
         ledger.charge(MORNING, guarantee, 0.01, "counts")
