@@ -449,7 +449,7 @@ def test_files_whose_types_spark_guesses_are_refused_and_partitions_are_texts(sp
         ("LogicalRDD", guessed.localCheckpoint()),
         ("LocalRelation", spark.createDataFrame(pa.table({"origin": ["1"]})).crossJoin(typed.drop("origin"))),
         ("OneRowRelation", spark.sql(trip.format("1"))),
-        ("MapInPandas", typed.mapInPandas(lambda frames: frames, typed.schema)),
+        ("MapInArrow", typed.mapInArrow(lambda batches: batches, typed.schema)),
         ("folders of partitions", spark.read.parquet(places["parquet"])),
     )
     try:
