@@ -333,6 +333,12 @@ def test_what_concerns_whole_files_is_refused(tmp_path: Path) -> None:
     damaged.write_bytes(damaged.read_bytes()[:-20])
     with pytest.raises(FormatError, match="not readable as Parquet"):
         read(damaged)
+    texts = write_parquet(tmp_path / "trips.parquet", **good | {"origin": ["1"]})
+    sound = texts.read_bytes()
+    texts.write_bytes(sound.replace(b"\x25\x02\x18\x06origin", b"\x25\x00\x18\x06origin"))
+    assert texts.read_bytes() != sound
+    with pytest.raises(FormatError, match="cannot be read to its end"):  # and the process goes on
+        read(texts)
     for files, message in (
         ([], "pass a path"),
         (7, "pass a path"),

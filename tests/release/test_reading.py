@@ -227,6 +227,22 @@ def test_tables_that_unpack_to_too_much_are_refused(
         table_files._check_layout("routes.parquet", about, table_files._LAYOUTS["routes.parquet"])
 
 
+@pytest.mark.parametrize(("name", "header"), [("origin", b"\x25"), ("link_ids", b"\x35")])
+def test_a_description_that_contradicts_itself_does_not_end_the_process(
+    saved: Path, tmp_path: Path, name: str, header: bytes
+) -> None:
+    """A column that may be empty, described as one that may not: Arrow's statistics of it have another size."""
+    place = tmp_path / "out"
+    shutil.copytree(saved, place)
+    path = place / "routes.parquet"
+    rest = b"\x18" + bytes([len(name)]) + name.encode()
+    sound = path.read_bytes()
+    path.write_bytes(sound.replace(header + b"\x02" + rest, header + b"\x00" + rest))
+    assert path.read_bytes() != sound
+    with pytest.raises(ReleaseError, match="is not a release that can be read"):
+        pr.load_release(signed(place, path))
+
+
 def test_tables_with_too_many_rows_are_refused(saved: Path, tmp_path: Path) -> None:
     def many(_table: pa.Table) -> pa.Table:
         rows = 2_000_001
