@@ -87,6 +87,17 @@ def test_one_at_a_time_writes_to_a_ledger_and_others_read(tmp_path: Path, monkey
         pass
 
 
+def test_damage_that_sqlite_quotes_is_told_as_damage(tmp_path: Path) -> None:
+    """The text of a table's definition is not UTF-8, and SQLite's message has it."""
+    path = tmp_path / "city.ledger"
+    pr.Ledger.create(path, "city", Approval(1.0, 1e-6))
+    sound = path.read_bytes()
+    path.write_bytes(sound.replace(b"CREATE TABLE charge", b"CR\xa3ATE TABLE charge"))
+    assert path.read_bytes() != sound
+    with pytest.raises(LedgerError, match="damaged"):
+        pr.Ledger(path, "city").account()
+
+
 def test_a_sensitivity_is_of_the_unit_that_is_protected() -> None:
     for sensitivity in (summed_counts_sensitivity, sums_of_pairs_sensitivity):
         with pytest.raises(GuaranteeError, match="user"):

@@ -179,6 +179,8 @@ def transaction(path: Path, kind: Kind, *, moved: bool = False) -> Iterator[sqli
             _check(path, file, moved=moved)
             yield file
             file.execute("COMMIT")
+    except UnicodeDecodeError:  # SQLite quotes what it cannot parse
+        raise LedgerError(f"{path}: {_ADVICE[sqlite3.SQLITE_CORRUPT]}") from None
     except sqlite3.Error as problem:
         code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
         raise LedgerError(f"{path}: {_ADVICE.get(code, f'the ledger cannot be used ({problem})')}") from None
