@@ -390,6 +390,7 @@ def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_ro
         connection.table("known").map(lambda rows: rows),  # through pandas
         connection.sql("FROM known, json_each('[1]')"),
         connection.sql("SELECT unnest($rows, recursive := true)", params={"rows": rows}),
+        connection.sql("SELECT unnest($rows, recursive := true) FROM known", params={"rows": rows}),
         connection.sql("FROM (VALUES ('1', '2', TIMESTAMP '2026-03-28 07:30')) AS t(origin, destination, departure)"),
     ):
         with pytest.raises(HistoryError, match="may guess types from some rows"):
@@ -397,6 +398,23 @@ def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_ro
     fenced = "WITH a AS MATERIALIZED (FROM known) FROM a WHERE origin NOT IN (SELECT kind FROM READ_CSV)"
     for query in ("FROM known", fenced):
         assert counted(connection.sql(query), unit="user", max_requests=1)[1].counted == len(ids)
+
+
+def test_a_relation_is_read_by_the_rules_for_files() -> None:
+    """Long labels are zones, formats are checked, and a name stands for one column."""
+    label = "z" * 300
+    network = pr.Network([0, 1], [1, 0], pr.Latency.bpr([1.0, 1.0], [2.0, 2.0]), [label, "b"])
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE trips (origin VARCHAR, destination VARCHAR, departure VARCHAR)")
+    connection.execute("INSERT INTO trips VALUES (?, 'b', '28.03.2026 07:30')", [label])
+    table = connection.table("trips")
+    found = pr.read_trips(table, network, report=lambda _: None, time_format="%d.%m.%Y %H:%M", **GRID)
+    assert isinstance(found, pr.DemandHistory)
+    assert found.counts.sum() == 1
+    with pytest.raises(HistoryError, match="letters that strptime does not know"):
+        pr.read_trips(table, network, time_format="%Q", **GRID)
+    with pytest.raises(HistoryError, match="there is more than one column 'origin'"):
+        trip_engines._forms("trips", {"origin": "origin"}, [("origin", "text"), ("origin", "integer")])
 
 
 def test_a_relation_that_does_not_show_its_plan_is_refused() -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import privroute as pr
 from privroute.errors import GuaranteeError, LedgerError, NoiseError
+from privroute.mechanism import drawing
 from privroute.mechanism.learn import Announcement, _promise
 from privroute.mechanism.lost_ledger import KnownCharge, _by_entry
 from privroute.mechanism.promise import Promise
 from privroute.mechanism.public_routes import public_demand
 from privroute.mechanism.quality import _of_one_request
 from privroute.mechanism.registry import asked_once
-from privroute.mechanism.shares import total_question
+from privroute.mechanism.shares import Shares, days_question, total_question, with_total
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale
 from privroute.privacy.scope import Scope
 from privroute.study.calendar import Calendar
@@ -119,3 +123,44 @@ def test_noise_that_integers_cannot_hold_is_refused() -> None:
         Promise.of(GUARANTEE, 1.0, grid=fine)
     with pytest.raises(NoiseError, match="use fewer periods"):
         Promise.of(GUARANTEE, 0.125, grid=fine).divided(1e-3)
+
+
+def test_days_are_asked_for_by_what_a_unit_moves() -> None:
+    users = pr.Study(SCENARIO.network, USERS, replace(GUARANTEE, unit="user"))
+    for study, most in ((STUDY, 1), (users, 3)):
+        asked = days_question(study, 6.0)
+        assert asked.moved == most
+        assert asked.grid == pytest.approx(6.0 / most)
+
+
+def test_a_measured_total_needs_bounds_and_says_how_sure_it_is() -> None:
+    with pytest.raises(GuaranteeError, match="does not bound users"):
+        with_total(STUDY, np.array([5]), 1.0)
+    users = pr.Study(SCENARIO.network, USERS, replace(GUARANTEE, unit="user"))
+    for noisy, scale, error in ((1000, 10.0, 0.01), (0, 10.0, 1.0)):
+        study, found = with_total(users, np.array([noisy]), scale)
+        assert found == pytest.approx(error, rel=1e-6)
+        assert study.frame.total_per_h is not None
+        assert study.frame.total_per_h > 0
+
+
+def test_a_mechanism_sees_its_own_questions_under_the_scale_of_all() -> None:
+    shares = Shares.of(STUDY, _promise((STUDY,)))
+    assert len(shares.whole.questions) > len(shares.own)
+    assert shares.for_mechanism.questions == shares.own
+    assert shares.for_mechanism.scale == shares.whole.scale
+
+
+def test_noise_with_a_state_is_asked_in_one_thread_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "_DRAWN_AT_ONCE", 3)
+    seen: list[tuple[int, int]] = []
+
+    class Counting:
+        def add_integers(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+            seen.append((threading.get_ident(), int(values[0])))
+            return values + int(scale)
+
+    found = drawing._with_noise(np.arange(20), 5.0, Counting(), None)
+    assert found.tolist() == [value + 5 for value in range(20)]
+    assert [first for _, first in seen] == list(range(0, 20, 3))
+    assert len({thread for thread, _ in seen}) == 1

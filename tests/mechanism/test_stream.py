@@ -81,6 +81,16 @@ def test_a_release_can_be_made_again_at_no_cost(tmp_path: Path, ledger: pr.Ledge
     assert len(ledger.account().charges) == 3
     longer = stream_in(tmp_path, pr.Daily()).release()
     assert longer.certificate.days == 3
+    assert longer.certificate.data == first.certificate.data == "simulated"
+
+
+def test_a_release_made_again_is_by_the_same_clock(tmp_path: Path) -> None:
+    frame = replace(EACH[0].frame, calendar=replace(EACH[0].frame.calendar, time_zone="Europe/Berlin"))
+    first = stream_in(tmp_path).add_day(pr.DemandHistory.of(frame, EACH[0].counts))
+    again = stream_in(tmp_path).release()
+    assert again.certificate == first.certificate
+    assert again.certificate.data == "trips"
+    assert again.certificate.study["calendar"]["time_zone"] == "Europe/Berlin"
 
 
 def test_days_may_come_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

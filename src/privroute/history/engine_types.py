@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["untyped_in_duckdb", "untyped_in_spark"]
 
 # In DuckDB's plans: tables, and steps whose types follow from those of what they read. Not constants and parameters,
-# whose types follow from their values, nor Parquet files, whose partitions get their types from the names of folders,
-# nor Arrow, behind which anything may be, nor functions of Python, whose rows go through pandas
+# whose types follow from their values, nor lists that become rows and may be such; nor Parquet files, whose partitions
+# get their types from the names of folders, nor Arrow, behind which anything may be, nor functions of Python, whose
+# rows go through pandas
 _TYPED_IN_DUCKDB = frozenset(
     ("SEQ_SCAN", "POSTGRES_SCAN", "POSTGRES_SCAN_PUSHDOWN", "ICEBERG_SCAN", "DELTA_SCAN")
-    + ("AGGREGATE", "DISTINCT", "FILTER", "LIMIT", "ORDER_BY", "PROJECTION", "SAMPLE", "TOP_N", "UNNEST", "WINDOW")
+    + ("AGGREGATE", "DISTINCT", "FILTER", "LIMIT", "ORDER_BY", "PROJECTION", "SAMPLE", "TOP_N", "WINDOW")
     + ("ANY_JOIN", "ASOF_JOIN", "COMPARISON_JOIN", "CROSS_PRODUCT", "DELIM_GET", "DELIM_JOIN", "DEPENDENT_JOIN")
     + ("CTE", "CTE_SCAN", "EXCEPT", "INTERSECT", "POSITIONAL_JOIN", "REC_CTE", "UNION")
 )

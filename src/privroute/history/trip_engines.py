@@ -23,7 +23,7 @@ from privroute.history.trip_texts import LONGEST_TEXT, TextRule
 from privroute.server_address import ServerAddress, driver, is_address, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from privroute.history.engine_counts import Engine
     from privroute.history.trip_batches import Form
@@ -68,14 +68,21 @@ def _is_frame(source: object) -> bool:
 
 @contextmanager
 def open_engine(
-    source: Any, columns: Mapping[str, str], public: Mapping[str, Any], *, memory_mb: object, temp_folder: object
+    source: Any,
+    columns: Mapping[str, str],
+    public: Mapping[str, Any],
+    *,
+    longest_zone: int,
+    memory_mb: object,
+    temp_folder: object,
 ) -> Iterator[Engine]:
     """Open a table; the columns of all roles are there, and their types are known.
 
-    columns : {role: name}; public : Arrow tables zones, pairs and perhaps cells
+    columns : {role: name}; public : Arrow tables zones, pairs and perhaps cells; longest_zone : bytes of a label
     """
     if _is_relation(source):
-        opened: Any = _open_relation(source, columns, public, memory_mb=memory_mb, temp_folder=temp_folder)
+        rules = [TextRule.of_role(role, longest_zone) for role in columns]
+        opened: Any = _open_relation(source, columns, public, rules, memory_mb=memory_mb, temp_folder=temp_folder)
     elif _is_frame(source):
         opened = _open_frame(source, "the DataFrame", columns, public)
     elif is_address(source):
@@ -115,16 +122,21 @@ class _Relation:
 
 @contextmanager
 def _open_relation(
-    relation: Any, columns: Mapping[str, str], public: Mapping[str, Any], *, memory_mb: object, temp_folder: object
+    relation: Any,
+    columns: Mapping[str, str],
+    public: Mapping[str, Any],
+    rules: list[TextRule],
+    *,
+    memory_mb: object,
+    temp_folder: object,
 ) -> Iterator[_Relation]:
     name = "the DuckDB relation"
     if (source := untyped_in_duckdb(relation)) is not None:
         raise _guessed(name, source, "DuckDB", "a table of a database")
     schema = _stream_of(relation, name, "limit", 0).schema
-    forms = _forms(name, columns, {field.name: form_of(field.type) for field in schema})
+    forms = _forms(name, columns, [(field.name, form_of(field.type)) for field in schema])
     types = {column: kind.id for column, kind in zip(relation.columns, relation.types, strict=True)}
     shown = ", ".join(dict.fromkeys(_shown(column, types[column]) for column in columns.values()))
-    rules = [TextRule(user_ids=role == "user_id") for role in forms]
     read: list[int] = []  # rows of each reading
 
     def stream() -> Any:
@@ -225,7 +237,7 @@ def _open_server(text: str, columns: Mapping[str, str], public: Mapping[str, Any
         try:
             server.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             found = server.execute(f"SELECT * FROM {table} LIMIT 0").description
-            kinds = {column.name: _POSTGRESQL_FORMS.get(column.type_code) for column in found}
+            kinds = [(column.name, _POSTGRESQL_FORMS.get(column.type_code)) for column in found]
         except psycopg.Error:
             pass
         if kinds is None:
@@ -289,9 +301,9 @@ def _open_frame(
     *,
     partitions_are_texts: bool = False,
 ) -> Iterator[_Frame]:
-    kinds = {
-        field.name: _SPARK_FORMS.get(field.dataType.simpleString().partition("(")[0]) for field in frame.schema.fields
-    }
+    kinds = [
+        (field.name, _SPARK_FORMS.get(field.dataType.simpleString().partition("(")[0])) for field in frame.schema.fields
+    ]
     forms = _forms(name, columns, kinds)
     if (source := untyped_in_spark(frame, partitions_are_texts=partitions_are_texts)) is not None:
         raise _guessed(name, source, "Spark", "a table of a catalog")
@@ -338,13 +350,15 @@ def _frame_at(text: str) -> tuple[Any, str]:
     return frame, text
 
 
-def _forms(name: str, columns: Mapping[str, str], kinds: Mapping[str, Form | None]) -> dict[str, Form]:
+def _forms(name: str, columns: Mapping[str, str], kinds: Sequence[tuple[str, Form | None]]) -> dict[str, Form]:
     """The form of each role's column, by its type; a matter of the schema."""
     forms: dict[str, Form] = {}
     for role, column in columns.items():
-        if column not in kinds:
-            raise HistoryError(f"{name}: there is no column {column!r} for {role}")
-        form = kinds[column]
+        found = [form for other, form in kinds if other == column]
+        if len(found) != 1:
+            many = "no column" if not found else "more than one column"
+            raise HistoryError(f"{name}: there is {many} {column!r} for {role}")
+        (form,) = found
         if form is None:
             raise HistoryError(
                 f"{name}: the column {column!r} for {role} has a type that holds no numbers, texts or times"

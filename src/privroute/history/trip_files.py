@@ -23,7 +23,7 @@ from privroute.errors import FormatError, HistoryError, arg
 from privroute.history.row_groups import open_parquet
 from privroute.history.trip_batches import FORM_TYPES, csv_batches, form_of, parquet_batches
 from privroute.history.trip_database import out_of_memory
-from privroute.history.trip_texts import LONGEST_TEXT, SHORT_TEXT, TextRule
+from privroute.history.trip_texts import LONGEST_TEXT, TextRule
 from privroute.network.checks import show
 from privroute.threads import available_threads, made_ahead
 
@@ -62,7 +62,7 @@ class Source:
     def __init__(self, files: list[TripFile], longest_zone: int = 0) -> None:
         self.files = files
         self.forms = files[0].forms
-        self._rules = [_rule(role, longest_zone) for role in self.forms]
+        self._rules = [TextRule.of_role(role, longest_zone) for role in self.forms]
         self.unreadable: Path | None = None
         self.interrupted = False
         self.out_of_memory = False
@@ -152,13 +152,6 @@ class _Reading:
 
     def note_malformed(self, lines: int) -> None:
         self.malformed += lines
-
-
-def _rule(role: str, longest_zone: int) -> TextRule:
-    if role == "user_id":
-        return TextRule(user_ids=True)
-    # blanks may surround a label
-    return TextRule(max(SHORT_TEXT, longest_zone)) if role in ("origin", "destination") else TextRule()
 
 
 def _is_lack_of_memory(problem: Exception) -> bool:

@@ -41,6 +41,13 @@ class TextRule:
     longest: int = SHORT_TEXT
     user_ids: bool = False
 
+    @classmethod
+    def of_role(cls, role: str, longest_zone: int) -> TextRule:
+        """The rule for a role; longest_zone : bytes of the longest label, which blanks may surround."""
+        if role == "user_id":
+            return cls(user_ids=True)
+        return cls(max(SHORT_TEXT, longest_zone)) if role in ("origin", "destination") else cls()
+
     def read(self, offset: NDArray[np.int64], data: NDArray[np.uint8], present: NDArray[np.bool_]) -> Any:
         """Texts i = data[offset[i] : offset[i + 1]] by this rule; those that are not UTF-8 are missing."""
         if not self.user_ids:

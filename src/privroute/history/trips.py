@@ -211,8 +211,13 @@ def _count_table(
         raster = TripRaster.of(NearestZone(network, trips.max_zone_distance_km))
         public["cells"] = pa.table({"x": raster.x, "y": raster.y, "node": raster.node})
     longest = max(SHORT_TEXT, _longest_zone(network))
+    if trips.time_format is not None:
+        with open_database(memory_mb, temp_folder) as database:
+            reading.check_format(database)
     # everything above is public and has been checked; here the private table is opened
-    with open_engine(source, roles, public, memory_mb=memory_mb, temp_folder=temp_folder) as engine:
+    with open_engine(
+        source, roles, public, longest_zone=longest, memory_mb=memory_mb, temp_folder=temp_folder
+    ) as engine:
         statements = Statements(
             engine.dialect, engine.forms, roles, reading, frame.contribution, raster, engine.name, longest
         )
