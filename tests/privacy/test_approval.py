@@ -14,7 +14,7 @@ from privroute.errors import GuaranteeError, LedgerError
 from privroute.privacy import ledger_file
 from privroute.privacy.budget import Approval, Spending
 from privroute.privacy.ledger_file import FileStore, chained
-from privroute.privacy.scope import DAY_S, Scope
+from privroute.privacy.scope import DAY_S, Profile, Scope
 from privroute.privacy.sensitivity import summed_counts_sensitivity, sums_of_pairs_sensitivity
 
 MORNING, EVENING = (Scope.of_days([date(2026, 3, 2)], begins_s=hour * 3600, length_s=3600) for hour in (7, 18))
@@ -64,6 +64,21 @@ def test_other_days_are_offered_where_they_would_help(tmp_path: Path) -> None:
     with pytest.raises(LedgerError) as refused:  # nothing is spent on any day
         ledger.charge(MORNING, promise, 1.0, "counts")
     assert "or other days" not in str(refused.value)
+
+
+def test_what_is_spent_between_two_intervals_is_in_neither() -> None:
+    both = Scope.union([MORNING, EVENING])
+    noon = Scope.of_days([date(2026, 3, 2)], begins_s=12 * 3600, length_s=3600)
+    assert Profile([noon], [5]).peak(both) == 0
+    assert Profile([noon, MORNING, EVENING], [5, 2, 3]).peak(both) == 3
+    assert Profile([noon, MORNING], [5, 2]).peak(both) == 2
+
+
+def test_a_folder_whose_name_is_no_text_is_noted(tmp_path: Path) -> None:
+    ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", Approval(1.0, 1e-6))
+    granted, _ = ledger.charge(MORNING, pr.Guarantee(1.0, 1e-6), 0.01, "counts")
+    ledger.note_written(granted.entry, "release-\udcff")
+    assert ledger.account().charges[0].folders[0].endswith("release-?")
 
 
 def test_a_digest_is_that_of_the_entry_as_it_is_written() -> None:
