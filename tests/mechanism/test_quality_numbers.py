@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -91,3 +92,53 @@ def test_counts_beyond_the_public_limit_are_cut_off_and_told() -> None:
     counted = quality._Counted(np.array([1.0, 0.5]), 1.0, np.array([5.0, 5.0]), 1)
     assert counted.sums(history).tolist() == [5.0, 2.0]
     assert counted.cut(history) == 5.0  # of fifteen too many as many as are left
+
+
+@pytest.mark.parametrize("mechanism", [pr.Counts(), pr.Minimiser(alpha=20.0, public_demand=SCENARIO.demand)])
+def test_the_declared_movement_is_that_of_theorem_1(mechanism: Any) -> None:
+    """Term by term, with the rounding of all entries: at most 1e-12 apart, where rounding is some 1e-9 of it."""
+    data = pr.simulate_days(SCENARIO.demand, days=3, seed=1)
+    study = study_of(SCENARIO.network, data, mechanism=mechanism)
+    published = published_of(study, data)
+    asked: Any = question_of(study, published).ask.__self__  # type: ignore[attr-defined]
+    counted, least, rows = asked.counted, asked.least, list(asked.rows.values())
+    assert (counted.noisy is None) == (mechanism.name == "minimiser")
+    moved = [counted.request * least.minutes * (1 + 1e-9), *(row.moved for row in rows)]
+    largest = [
+        abs(least.offset) + counted.request * float(counted.most @ least.minutes),
+        *(row.largest for row in rows),
+    ]
+    if counted.noisy is None:
+        moved += [*(row.beyond for row in rows), np.ones(len(study.pairs))]
+        largest += [*(row.largest for row in rows), counted.most.sum()]
+    assert asked.multiplier.size == len(moved)
+    one = np.sqrt(sum((factor * each) ** 2 for factor, each in zip(asked.multiplier, moved, strict=True))).max()
+    roundings = 64 + 4 * SCENARIO.network.latency.roundings().max() + 3
+    roundings += max(row.policy.stored.roundings for row in rows)
+    sizes = (np.array(largest) + largest[0]) * asked.multiplier
+    assert sizes.max() <= 2.0**58 * (1 + 1e-12)
+    rounded = np.linalg.norm(2.0**-52 * roundings * sizes + 1)
+    assert asked.sensitivity == pytest.approx((one + rounded) * (1 + 1e-9), rel=2e-12)
+
+
+def test_what_may_be_beyond_the_range_is_the_slack_of_a_row() -> None:
+    """Entries of the answer: L, two excesses, what is beyond the range in each, and what is cut off."""
+
+    class Time:
+        def largest_loss(self, above: float, most: Any) -> float:
+            return above + float(most)
+
+    rows = {name: SimpleNamespace(time=Time(), most=most, binds=True) for name, most in (("a", 1.0), ("b", 2.0))}
+    asked: Any = SimpleNamespace(counted=SimpleNamespace(noisy=None), rows=rows)
+    deviation = np.array([1.0, 2.0, 3.0, 0.5, 0.25, 1.0])
+    found = quality._Asked.measured(asked, np.array([1000.0, 50.0, 70.0, 4.0, -9.0, 3.0]), deviation)
+    assert (found["a"].excess, found["a"].deviation, found["a"].at_least) == (50.0, 2.0, False)
+    assert found["a"].slack == pytest.approx(4.0 + 3.6 * 0.5 + 1.0)
+    assert found["b"].slack == pytest.approx(3.6 * 0.25 + 2.0)
+    cut = quality._Asked.measured(asked, np.array([1000.0, 50.0, 70.0, 4.0, -9.0, 3.1]), deviation)
+    assert all(row.at_least and row.slack == 0 for row in cut.values())
+    large = quality._Asked.measured(asked, np.array([1000.0, 50.0, 70.0, 251.0, 0.0, 0.0]), deviation)
+    assert (large["a"].at_least, large["b"].at_least) == (True, False)
+    asked.counted.noisy = np.zeros(1)
+    known = quality._Asked.measured(asked, np.array([1000.0, 50.0, 70.0]), deviation[:3])
+    assert all(row.at_least for row in known.values())  # as their ranges bind
