@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import privroute as pr
 from privroute.errors import GuaranteeError, LedgerError, NoiseError
-from privroute.mechanism import drawing
+from privroute.mechanism import drawing, from_counts
 from privroute.mechanism.learn import Announcement, _promise
 from privroute.mechanism.lost_ledger import KnownCharge, _by_entry
 from privroute.mechanism.promise import Promise
@@ -164,3 +164,16 @@ def test_noise_with_a_state_is_asked_in_one_thread_and_in_order(monkeypatch: pyt
     assert found.tolist() == [value + 5 for value in range(20)]
     assert [first for _, first in seen] == list(range(0, 20, 3))
     assert len({thread for thread, _ in seen}) == 1
+
+
+def test_the_optimum_is_asked_for_with_all_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(from_counts, "solve_optimum", lambda _network, _demand, **given: asked.update(given))
+
+    def progress(_phase: str, _share: float) -> None:
+        pass
+
+    start = pr.solve_optimum(SCENARIO.network, SCENARIO.demand, gap=1e-2).policy
+    options = pr.Counts(fairness=0.25, gap=1e-3)
+    from_counts.best_for(SCENARIO.network, SCENARIO.demand, options, progress=progress, start=start)
+    assert asked == {"fairness": 0.25, "gap": 1e-3, "start": start, "progress": progress}

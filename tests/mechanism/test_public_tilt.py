@@ -1,4 +1,4 @@
-"""What is subtracted from noisy flows before they are projected: public, proportional to costs, in the metric."""
+"""Public routes, and what is subtracted from noisy flows before they are projected: by costs, in the metric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from privroute.flows.route_metric import RouteMetric
 from privroute.flows.route_sets import RouteSets
 from privroute.mechanism.from_flows import tilted
 from privroute.mechanism.from_routes import public_tilt
-from privroute.mechanism.public_routes import PublicRoutes
+from privroute.mechanism.public_routes import PublicRoutes, public_routes
+from privroute.study.mechanisms import Sgd
 
 
 def test_links_are_tilted_by_their_times_over_the_mean() -> None:
@@ -34,3 +35,20 @@ def test_routes_are_tilted_by_costs_in_the_metric() -> None:
     assert found == pytest.approx(expected[sets.link] / np.sqrt(metric.pair[pair]))
     assert not public_tilt(routes, 0.0).any()
     assert not public_tilt(PublicRoutes(sets, metric, np.ones(2), cost, 0 * cost), 3.0).any()
+
+
+def test_routes_are_made_anew_for_other_public_data_and_only_then() -> None:
+    network = braess()
+    pairs = pr.Pairs([0, 1], [3, 3])
+    frame = pr.DemandHistory(pairs, np.ones((2, 2), np.int64)).frame
+
+    def routes(rates: list[float], cap_factor: float = 2.0) -> PublicRoutes:
+        options = Sgd(alpha=1.0, public_demand=pr.Demand(pairs, rates), cap_factor=cap_factor)
+        return public_routes(pr.Study(network, frame, pr.Guarantee(1.0, 1e-6), options))
+
+    first = routes([1.0, 2.0])
+    assert routes([1.0, 2.0]) is first  # an equal demand, not the same object
+    other = routes([2.0, 1.0])
+    assert other is not first
+    assert other.caps.tolist() == first.caps.tolist()[::-1]
+    assert routes([2.0, 1.0], cap_factor=4.0).caps.tolist() != other.caps.tolist()
