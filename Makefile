@@ -4,6 +4,9 @@
 # Two at a time: one target downloads while another compiles.
 MAKEFLAGS += --jobs=2
 
+# Modules are compiled when they are first imported, and kept: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -145,8 +148,8 @@ $(VENV)/.python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $@
 
-# One stamp per set of extras: a demo does not wait for linters. Python compiles modules when it first imports them: all at
-# once would take a minute, for many that nothing uses.
+# One stamp per set of extras: a demo does not wait for linters. To compile all modules at once would take a minute, for many
+# that nothing imports.
 $(VENV)/.run: EXTRAS := all
 $(VENV)/.test: EXTRAS := test,lint,docs$(if $(filter true,$(CI)),$(,)sumo$(,)spark)
 $(VENV)/.docs: EXTRAS := docs
