@@ -446,13 +446,16 @@ def test_a_relation_that_changes_between_readings_is_bounded_all_the_same() -> N
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")  # which mapInArrow says
 def test_files_whose_types_spark_guesses_are_refused_and_partitions_are_texts(spark: Any, tmp_path: Path) -> None:
     stated = "origin STRING, destination STRING, departure TIMESTAMP_NTZ"
-    places = {kind: str(tmp_path / f"trips.{kind}") for kind in ("csv", "json", "parquet", "typed")}
+    places = {kind: str(tmp_path / f"trips.{kind}") for kind in ("csv", "json", "parquet", "typed", "overlapping")}
     trip = "SELECT '{0}' AS origin, '2' AS destination, TIMESTAMP_NTZ '2026-03-28 07:30:00' AS departure"
     spark.sql(trip.format("01")).write.csv(places["csv"], header=True)
     spark.sql(trip.format("1")).write.json(places["json"])
     spark.sql(trip.format("01")).write.partitionBy("origin").parquet(places["parquet"])  # a folder for each origin
     spark.sql(trip.format("1")).write.parquet(places["typed"])
     spark.sql(f"CREATE TABLE stated ({stated}) USING json LOCATION '{places['json']}'")
+    overlapping = spark.sql(trip.format("01"))  # the column is in the files and in the names of folders
+    overlapping.write.parquet(f"{places['overlapping']}/origin=01")
+    spark.sql(f"CREATE TABLE unstated USING parquet OPTIONS (path '{places['overlapping']}')")
     guessed, typed = spark.read.csv(places["csv"], header=True), spark.read.parquet(places["typed"])
     guessed.createOrReplaceTempView("guessed")
     typed.createOrReplaceTempView("typed")
@@ -470,12 +473,18 @@ def test_files_whose_types_spark_guesses_are_refused_and_partitions_are_texts(sp
         ("OneRowRelation", spark.sql(trip.format("1"))),
         ("MapInArrow", typed.mapInArrow(lambda batches: batches, typed.schema)),
         ("folders of partitions", spark.read.parquet(places["parquet"])),
+        ("folders of partitions", spark.table("unstated")),  # of which the catalog has no types
+        ("Generate", typed.selectExpr("*", "explode(array(1, 0.5)) AS user")),
     )
     try:
         for source, frame in refused:
             with pytest.raises(HistoryError, match=f"from {source}, for which Spark may guess types from some rows"):
                 counted(frame)
-        for frame in (typed, spark.table("stated").filter("origin <> 'x'"), spark.sql("SELECT * FROM typed, stated")):
+        of_many_steps = (
+            "WITH a AS (SELECT * FROM typed UNION ALL SELECT * FROM stated) SELECT DISTINCT a.*, row_number() OVER "
+            "(PARTITION BY a.origin ORDER BY a.departure) AS user FROM a JOIN typed USING (destination) LIMIT 5"
+        )
+        for frame in (typed, spark.table("stated").filter("origin <> 'x'"), spark.sql(of_many_steps)):
             assert untyped_in_spark(frame) is None
         address = f"spark://local#{places['parquet']}"
         frame, _ = trip_engines._frame_at(address)
@@ -486,6 +495,7 @@ def test_files_whose_types_spark_guesses_are_refused_and_partitions_are_texts(sp
     finally:
         spark.conf.unset("spark.sql.maxPlanStringLength")
         spark.sql("DROP TABLE stated")
+        spark.sql("DROP TABLE unstated")
 
 
 @POSTGRES

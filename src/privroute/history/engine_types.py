@@ -28,11 +28,16 @@ _TYPED_IN_DUCKDB = frozenset(
     + ("ANY_JOIN", "ASOF_JOIN", "COMPARISON_JOIN", "CROSS_PRODUCT", "DELIM_GET", "DELIM_JOIN", "DEPENDENT_JOIN")
     + ("CTE", "CTE_SCAN", "EXCEPT", "INTERSECT", "POSITIONAL_JOIN", "REC_CTE", "UNION")
 )
-# In Spark's plans: tables of a catalog, and files and servers that state types
+# In Spark's plans: the same steps, tables of a catalog that states types, and files and servers that do
+_STEPS_IN_SPARK = frozenset(
+    ("Aggregate", "Deduplicate", "Distinct", "Except", "Expand", "Filter", "Intersect", "Project", "Sample", "Sort")
+    + ("AsOfJoin", "CTERelationDef", "Join", "LateralJoin", "SubqueryAlias", "Union", "View", "Window", "WithCTE")
+    + ("GlobalLimit", "LocalLimit", "Offset", "Repartition", "RepartitionByExpression", "ResolvedHint")
+)
 _TYPED_IN_SPARK = frozenset(("CTERelationRef", "HiveTableRelation"))
 _TYPED_FORMATS = frozenset(("AvroFileFormat", "OrcFileFormat", "ParquetFileFormat"))
 _DELTA = "DeltaParquetFileFormat"  # states the types of partitions too
-_PYTHON = ("Arrow", "Pandas", "Python")  # parts of the names of steps that call functions of Python
+_GUESSING_CATALOG = "V2SessionCatalog"  # may ask a source for its types at each reading
 _UNEXPLAINED = "what it does not explain"
 
 
@@ -90,15 +95,16 @@ def _steps(plan: Any) -> Iterator[Any]:
 def _untyped(step: Any, *, partitions_are_texts: bool) -> str | None:
     name = _class(step)
     if step.children().size():
-        return name if any(part in name for part in _PYTHON) else None
+        return None if name in _STEPS_IN_SPARK else name
     if name == "DataSourceV2Relation":
-        name = _class(step.table())
-        return None if step.catalog().isDefined() or name == "JDBCTable" else name
+        name, catalog = _class(step.table()), step.catalog()
+        stated = catalog.isDefined() and _class(catalog.get()) != _GUESSING_CATALOG
+        return None if stated or name == "JDBCTable" else name
     if name != "LogicalRelation":
         return None if name in _TYPED_IN_SPARK else name
-    source = step.relation()
+    source, table = step.relation(), step.catalogTable()
     name = _class(source)
-    if step.catalogTable().isDefined() or name == "JDBCRelation":
+    if name == "JDBCRelation" or (table.isDefined() and table.get().schema().length()):
         return None
     if name == "HadoopFsRelation":
         name = _class(source.fileFormat())
