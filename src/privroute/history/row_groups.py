@@ -123,7 +123,7 @@ def _run(path: Path, metadata: Any, group: int, texts: list[_TextColumn]) -> _Ru
         return _Run([group], frozenset(), content.num_rows, 0, repeats=False)
     with _reader(path, metadata, frozenset()) as reader:
         # an error where columns are damaged, of which asking below would end the process
-        next(reader.iter_batches(1, row_groups=[group], columns=[text.name for text in texts]))
+        next(reader.iter_batches(1, row_groups=[group], columns=[text.name for text in texts]), None)
     chunks = {text.name: content.column(text.at) for text in texts}
     encodings = {encoding for chunk in chunks.values() for encoding in chunk.encodings}
     size = sum(chunk.total_uncompressed_size for chunk in chunks.values())
