@@ -6,46 +6,34 @@ import datetime as dt
 import logging
 import math
 import secrets
-from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
-import pandas as pd
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engines import CASES, FIRST, HOURS, LAST, ROADS, digest, dirty_trips, in_duckdb, into_server
+from engines import CASES, FIRST, HOURS, LAST, digest, dirty_trips, in_duckdb, into_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import PostgreSQL
 from tests.cli.command import refused, run
+from tests.history.engine_cases import GRID, POSTGRES, counted
 
 import privroute as pr
 from privroute.errors import HistoryError
 from privroute.history import trip_engines
-from privroute.history.engine_types import untyped_in_spark
 from privroute.history.trip_batches import plain_columns
 
-GRID: dict[str, Any] = {"period": ("07:00", "09:00"), "dates": ("2026-03-28", "2026-03-30")}
 ROWS = 3_000
-POSTGRES = pytest.mark.xdist_group("postgresql")
 
 
 @pytest.fixture(autouse=True)
 def one_salt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trip_engines, "new_salt", lambda: "5a" * 16)
-
-
-def counted(source: Any, **wanted: Any) -> tuple[list[int], Any]:
-    """Counts of all days and pairs, and what became of rows."""
-    seen: list[Any] = []
-    found = pr.read_trips(source, ROADS, report=seen.append, **(GRID | wanted))
-    counts = found.counts.ravel() if isinstance(found, pr.DemandHistory) else np.append(found.cells, found.trips)
-    return counts.tolist(), seen[0]
 
 
 @pytest.fixture(scope="session")
@@ -348,154 +336,6 @@ class TestHostileRows:
             with pytest.raises(HistoryError, match="stopped before"):
                 counted(f"{postgresql.url}#noting")
             assert server.execute("SELECT count(*) FROM noted").fetchone() == (0,)
-
-
-@pytest.mark.parametrize("odd", [None, 0.5, "x"])
-def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_rows_are(
-    tmp_path: Path, odd: object
-) -> None:
-    """One odd value makes DuckDB read all of a column in another way."""
-    ids = [2**53 + 1 + at for at in range(5)] + ([] if odd is None else [odd])
-    trips = {"origin": "1", "destination": "2", "departure": "2026-03-28 07:30:00"}
-    frame = pd.DataFrame({**trips, "user": pd.Series(ids, dtype=object)})
-    csv, ndjson, parquet = (tmp_path / f"trips.{kind}" for kind in ("csv", "json", "parquet"))
-    frame.astype(str).to_parquet(parquet)
-    frame.to_csv(csv, index=False)
-    frame.to_json(ndjson, orient="records", lines=True)
-    connection = duckdb.connect()
-    connection.execute(f"CREATE VIEW trips AS FROM '{csv}'")
-    connection.execute(f"PREPARE prepared AS FROM read_csv('{csv}')")
-    scans = (
-        connection.from_df(frame),
-        connection.sql("FROM frame"),
-        connection.table("trips"),
-        connection.read_json(str(ndjson)).filter("origin = '1'"),
-        connection.sql("EXECUTE prepared"),
-        connection.from_arrow(pa.Table.from_pandas(frame.astype(str))),
-        connection.sql(f"FROM '{parquet}'"),
-        connection.sql("SELECT 1 AS origin, a.* FROM trips AS a, range(3) WHERE false"),
-    )
-    for source in (*scans, *(each.materialize() for each in scans[:2] if hasattr(each, "materialize"))):
-        for shown in ("physical_only", "optimized_only"):
-            connection.execute(f"SET explain_output = '{shown}'")
-            with pytest.raises(HistoryError, match="may guess types from some rows"):
-                counted(source, unit="user", max_requests=1)
-            ((after,),) = connection.execute("SELECT current_setting('explain_output')").fetchall()
-            assert after.lower() == shown  # as the curator had it
-    connection.execute("CREATE TABLE READ_CSV (kind INT)")
-    connection.execute("CREATE TABLE known (origin INT, destination INT, departure TIMESTAMP, user VARCHAR)")
-    connection.executemany("INSERT INTO known VALUES (1, 2, '2026-03-28 07:30', ?)", [[str(one)] for one in ids])
-    rows = [{**trips, "user": one} for one in ids if not isinstance(one, str)]
-    for passed in (
-        connection.table("known").map(lambda rows: rows),  # through pandas
-        connection.sql("FROM known, json_each('[1]')"),
-        connection.sql("SELECT unnest($rows, recursive := true)", params={"rows": rows}),
-        connection.sql("SELECT unnest($rows, recursive := true) FROM known", params={"rows": rows}),
-        connection.sql("FROM (VALUES ('1', '2', TIMESTAMP '2026-03-28 07:30')) AS t(origin, destination, departure)"),
-    ):
-        with pytest.raises(HistoryError, match="may guess types from some rows"):
-            counted(passed)
-    fenced = "WITH a AS MATERIALIZED (FROM known) FROM a WHERE origin NOT IN (SELECT kind FROM READ_CSV)"
-    for query in ("FROM known", fenced):
-        assert counted(connection.sql(query), unit="user", max_requests=1)[1].counted == len(ids)
-
-
-def test_a_relation_is_read_by_the_rules_for_files() -> None:
-    """Long labels are zones, formats are checked, and a name stands for one column."""
-    label = "z" * 300
-    network = pr.Network([0, 1], [1, 0], pr.Latency.bpr([1.0, 1.0], [2.0, 2.0]), [label, "b"])
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE trips (origin VARCHAR, destination VARCHAR, departure VARCHAR)")
-    connection.execute("INSERT INTO trips VALUES (?, 'b', '28.03.2026 07:30')", [label])
-    table = connection.table("trips")
-    found = pr.read_trips(table, network, report=lambda _: None, time_format="%d.%m.%Y %H:%M", **GRID)
-    assert isinstance(found, pr.DemandHistory)
-    assert found.counts.sum() == 1
-    with pytest.raises(HistoryError, match="letters that strptime does not know"):
-        pr.read_trips(table, network, time_format="%Q", **GRID)
-    with pytest.raises(HistoryError, match="there is more than one column 'origin'"):
-        trip_engines._forms("trips", {"origin": "origin"}, [("origin", "text"), ("origin", "integer")])
-
-
-def test_a_relation_that_does_not_show_its_plan_is_refused() -> None:
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE trips (origin INT, destination INT, departure TIMESTAMP)")
-    connection.execute("SET lock_configuration = true")
-    with pytest.raises(HistoryError, match="is its configuration locked"):
-        counted(connection.table("trips"))
-
-
-def test_a_relation_that_changes_between_readings_is_bounded_all_the_same() -> None:
-    """As a table may, to which others write: counts and bounds come from one reading."""
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE trips (origin INT, destination INT, departure TIMESTAMP, user INT)")
-    connection.execute("INSERT INTO trips SELECT 1, 2, '2026-03-28 07:30', 7 FROM range(3)")
-    drawn = connection.sql("FROM trips WHERE random() < 0.4")
-    found = []
-    for _ in range(40):
-        with suppress(HistoryError):  # the assertion is seen to be false
-            found.append(sum(counted(drawn, unit="user", max_requests=1, pre_bounded=True)[0]))
-    assert max(found) == 1
-    connection.execute("CREATE TABLE single AS SELECT * REPLACE (range::INT AS user) FROM trips, range(50)")
-    single = connection.sql("FROM (SELECT DISTINCT * EXCLUDE (range) FROM single) WHERE random() < 0.5")
-    for _ in range(5):  # and what is within the bounds is never refused
-        counted(single, unit="user", max_requests=1, pre_bounded=True)
-
-
-@POSTGRES
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")  # which mapInArrow says
-def test_files_whose_types_spark_guesses_are_refused_and_partitions_are_texts(spark: Any, tmp_path: Path) -> None:
-    stated = "origin STRING, destination STRING, departure TIMESTAMP_NTZ"
-    places = {kind: str(tmp_path / f"trips.{kind}") for kind in ("csv", "json", "parquet", "typed", "overlapping")}
-    trip = "SELECT '{0}' AS origin, '2' AS destination, TIMESTAMP_NTZ '2026-03-28 07:30:00' AS departure"
-    spark.sql(trip.format("01")).write.csv(places["csv"], header=True)
-    spark.sql(trip.format("1")).write.json(places["json"])
-    spark.sql(trip.format("01")).write.partitionBy("origin").parquet(places["parquet"])  # a folder for each origin
-    spark.sql(trip.format("1")).write.parquet(places["typed"])
-    spark.sql(f"CREATE TABLE stated ({stated}) USING json LOCATION '{places['json']}'")
-    overlapping = spark.sql(trip.format("01"))  # the column is in the files and in the names of folders
-    overlapping.write.parquet(f"{places['overlapping']}/origin=01")
-    spark.sql(f"CREATE TABLE unstated USING parquet OPTIONS (path '{places['overlapping']}')")
-    guessed, typed = spark.read.csv(places["csv"], header=True), spark.read.parquet(places["typed"])
-    guessed.createOrReplaceTempView("guessed")
-    typed.createOrReplaceTempView("typed")
-    spark.conf.set("spark.sql.maxPlanStringLength", "20")  # what Spark shows of a plan does not matter
-    within = (
-        "SELECT * FROM typed WHERE origin IN"
-        " (SELECT origin FROM typed WHERE origin = (SELECT max(origin) FROM guessed))"
-    )
-    refused = (
-        ("CSVFileFormat", guessed.filter("origin <> 'x'")),
-        ("CSVFileFormat", spark.sql(within)),
-        ("JsonFileFormat", spark.read.schema(stated).json(places["json"])),
-        ("LogicalRDD", guessed.localCheckpoint()),
-        ("LocalRelation", spark.createDataFrame(pa.table({"origin": ["1"]})).crossJoin(typed.drop("origin"))),
-        ("OneRowRelation", spark.sql(trip.format("1"))),
-        ("MapInArrow", typed.mapInArrow(lambda batches: batches, typed.schema)),
-        ("folders of partitions", spark.read.parquet(places["parquet"])),
-        ("folders of partitions", spark.table("unstated")),  # of which the catalog has no types
-        ("Generate", typed.selectExpr("*", "explode(array(1, 0.5)) AS user")),
-    )
-    try:
-        for source, frame in refused:
-            with pytest.raises(HistoryError, match=f"from {source}, for which Spark may guess types from some rows"):
-                counted(frame)
-        of_many_steps = (
-            "WITH a AS (SELECT * FROM typed UNION ALL SELECT * FROM stated) SELECT DISTINCT a.*, row_number() OVER "
-            "(PARTITION BY a.origin ORDER BY a.departure) AS user FROM a JOIN typed USING (destination) LIMIT 5"
-        )
-        for frame in (typed, spark.table("stated").filter("origin <> 'x'"), spark.sql(of_many_steps)):
-            assert untyped_in_spark(frame) is None
-        address = f"spark://local#{places['parquet']}"
-        frame, _ = trip_engines._frame_at(address)
-        assert frame.schema["origin"].dataType.simpleString() == "string"
-        assert counted(address)[1].unknown_zone == 1  # 01 is not zone 1
-        with pytest.raises(HistoryError, match="folders of partitions"):
-            counted(spark.read.parquet(places["parquet"]))
-    finally:
-        spark.conf.unset("spark.sql.maxPlanStringLength")
-        spark.sql("DROP TABLE stated")
-        spark.sql("DROP TABLE unstated")
 
 
 @POSTGRES
