@@ -5,10 +5,11 @@
     python benchmarks/mutation.py report --work DIR      the score of each module, and what survived
 
 `run` tries mutants in a random order with a fixed seed, such that every beginning is a sample of all modules in
-proportion to their size, and goes on where it was stopped. A mutant gets the tests that run its statement, cheap files
-first, up to the first failure: in a fork of a process that has collected the tests, with the function's code replaced,
-or in a process of its own where the fault is in what Python runs when it defines the module. Processes that tests
-start have the unchanged package. --again tries only those that survived, --also with tests that are newer than `cover`.
+proportion to their size, and goes on where it was stopped. A mutant gets the tests that run its statement, those named
+like its module first, then cheap files, up to the first failure: in a fork of a process that has collected the tests,
+with the function's code replaced, or in a process of its own where the fault is in what Python runs when it defines the
+module. Processes that tests start have the unchanged package. --again tries only those that survived, --also with tests
+that are newer than `cover`.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Covering:
             self._of_file[name.split("::")[0]].append(name)
 
     def of(self, mutant: Mutant, limit_s: float) -> list[str]:
-        """Tests that run it, cheap files first; for a fault outside of functions those that run its module."""
+        """Tests that run it, those of its module first, then cheap files; outside of functions, that run its module."""
         path = str(ROOT / mutant.path)
         if path not in self._by_line:
             self._by_line[path] = self._data.contexts_by_lineno(path)
@@ -119,7 +120,13 @@ class Covering:
         for name in known:
             total[name.split("::")[0]] += self.seconds[name]
             count[name.split("::")[0]] += 1
-        known.sort(key=lambda name: (total[(file := name.split("::")[0])] / count[file], file, self.seconds[name]))
+        own = Path(mutant.path).stem
+
+        def order(name: str) -> tuple[bool, float, str, float]:
+            file = name.split("::")[0]
+            return own not in file, total[file] / count[file], file, self.seconds[name]
+
+        known.sort(key=order)
         chosen, spent = [], 0.0
         for name in known:
             if spent + self.seconds[name] <= limit_s:

@@ -77,7 +77,7 @@ def test_flows_need_a_public_demand() -> None:
 
 def test_charges_of_one_data_set_have_one_unit_and_one_time_zone() -> None:
     budget = {"dataset": "city", "approved_epsilon": 1.0, "approved_delta": 1e-6, "digest": "a"}
-    first = KnownCharge(budget, GUARANTEE, 1e-3, Scope.always(), "counts", "Europe/Berlin", None, "one")
+    first = KnownCharge(budget, GUARANTEE, 1e-3, Scope.always(), "counts", "Europe/Berlin", "one")
     charges = [
         replace(first, budget={**budget, "entry": 1}),
         replace(first, budget={**budget, "entry": 2}, place="two"),

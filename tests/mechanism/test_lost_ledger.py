@@ -96,6 +96,15 @@ def test_entries_for_what_was_lost_may_stand_for_as_much_as_they_cost(tmp_path: 
     assert [found[os.fspath(folder)] for folder in folders] == ["perhaps", "rebuilt", "missing", "missing"]
 
 
+def test_what_was_lost_is_compared_where_the_charge_is(tmp_path: Path, ledger: pr.Ledger) -> None:
+    """Other days, where less was charged, leave no room for it."""
+    known = charges_of_releases([made(tmp_path / f"{at}", ledger, first, 5) for at, first in enumerate((1, 40, 0))])
+    account = rebuild(tmp_path / "again.ledger", known[2:]).account()
+    another = replace(known[0], budget={**known[0].budget, "digest": "0" * 64}, place="another")
+    found = verify(account, [*known[:2], another])
+    assert [finding.status for finding in found] == ["perhaps", "perhaps", "missing"]
+
+
 @pytest.mark.parametrize("unit", ["request", "user-day", "user"])
 def test_what_was_charged_before_the_last_known_release_is_never_missed(tmp_path: Path, unit: Any) -> None:
     """Theorem 7: the entries for what was lost are large enough for all of it together."""
@@ -116,7 +125,7 @@ def test_what_was_charged_before_the_last_known_release_is_never_missed(tmp_path
             "approved_delta": 1e-6,
             "spent_epsilon": account.spent_epsilon,
         }
-        known.append(KnownCharge(budget, promised, charge.rho, scope, "counts", None, None, f"{charge.entry}"))
+        known.append(KnownCharge(budget, promised, charge.rho, scope, "counts", None, f"{charge.entry}"))
     account = rebuild(tmp_path / "again.ledger", known[-1:]).account()
     assert {finding.status for finding in verify(account, known[:-1])} == {"perhaps"}
     more = replace(known[3], rho=3 * sum(each.rho for each in known), budget={**known[3].budget, "digest": "another"})
@@ -151,7 +160,7 @@ def test_whatever_is_lost_with_the_ledger_nothing_more_is_granted(tmp_path: Path
                 "approved_delta": 1e-6,
                 "spent_epsilon": account.spent_epsilon,
             }
-            known.append(KnownCharge(budget, promised, rho, scope, "counts", None, None, f"release {charge.entry}"))
+            known.append(KnownCharge(budget, promised, rho, scope, "counts", None, f"release {charge.entry}"))
         # the last one is known, of the others any may be lost
         some = [each for each in known[:-1] if chance.random() < 0.5] + known[-1:]
         again = rebuild(tmp_path / f"again{seed}.ledger", some)
@@ -198,6 +207,7 @@ def test_a_stream_is_adopted_by_the_rebuilt_ledger_and_goes_on(tmp_path: Path, l
     release.save(tmp_path / "out")
     known = charges_of_stream(tmp_path / "stream")
     assert [finding.status for finding in verify(ledger.account(), known)] == ["same"] * 3
+    assert [charge.mechanism for charge in known] == ["daily"] * 3
     again = rebuild(tmp_path / "again.ledger", charges_of_releases([tmp_path / "out"]), known)
     assert len(again.account().charges) >= 3
     with pytest.raises(pr.PrivrouteError, match="charged to the data set"):

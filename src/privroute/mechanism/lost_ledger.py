@@ -70,7 +70,6 @@ class KnownCharge:
     scope: Scope
     mechanism: str
     time_zone: str | None
-    bounds: tuple[int, int, bool] | None
     place: str
     release: str | None = None
 
@@ -101,7 +100,6 @@ def _of_certificate(certificate: Certificate, place: str) -> KnownCharge:
         scope_of_calendar(certificate.calendar, kept),
         certificate.mechanism,
         certificate.calendar.time_zone,
-        None if kept is None else (kept.max_requests, kept.max_per_pair or 0, kept.pre_bounded),
         place,
     )
 
@@ -126,11 +124,8 @@ def charges_of_stream(folder: str | os.PathLike[str]) -> list[KnownCharge]:
         if isinstance(budget, str):
             raise LedgerError(f"{folder}: {date} was not charged to any ledger")
         calendar = Calendar(1, (period,), (date,), time_zone=shared["time_zone"])
-        bounds = None if kept is None else (kept.max_requests, kept.max_per_pair or 0, kept.pre_bounded)
         scope = scope_of_calendar(calendar, kept)
-        found.append(
-            KnownCharge(budget, guarantee, rho, scope, "daily", shared["time_zone"], bounds, f"{folder}, {date}")
-        )
+        found.append(KnownCharge(budget, guarantee, rho, scope, "daily", shared["time_zone"], f"{folder}, {date}"))
     return found
 
 
