@@ -348,6 +348,13 @@ class TestMoving:
         with pytest.raises(LedgerError, match="there is another ledger"):
             move_ledger(file.store, tmp_path / "new.ledger")
 
+    def test_a_time_zone_that_was_named_since_does_not_make_it_another_ledger(self, tmp_path: Path) -> None:
+        file = Ledger.create(tmp_path / "city.ledger", "city", APPROVED)
+        (moved,) = move_ledger(file.store, tmp_path / "new.ledger")
+        moved.set_time_zone("Asia/Tokyo")
+        (again,) = move_ledger(file.store, tmp_path / "new.ledger")
+        assert again.account().approval.time_zone == "Asia/Tokyo"
+
     @pytest.mark.parametrize("killed_at", ["close", "make", "arrive", "open"])
     @pytest.mark.parametrize("to_server", [False, True])
     def test_wherever_a_moving_is_killed_nothing_is_granted_until_it_went_on(
