@@ -164,3 +164,29 @@ def test_files_whose_types_spark_guesses_are_refused_and_partitions_are_texts(sp
         spark.conf.unset("spark.sql.maxPlanStringLength")
         spark.sql("DROP TABLE stated")
         spark.sql("DROP TABLE unstated")
+
+
+@POSTGRES
+def test_columns_that_spark_finds_in_names_of_folders_have_no_stated_type(spark: Any, tmp_path: Path) -> None:
+    """However it came to them: a table that was made before its folders, or a view that was made elsewhere."""
+    trip = "SELECT '2' AS destination, TIMESTAMP_NTZ '2026-03-28 07:30:00' AS departure"
+    place = tmp_path / "trips"
+    place.mkdir()
+    late, folders = f"USING parquet LOCATION '{place}'", str(place)
+    spark.sql(f"CREATE TABLE late (destination STRING, departure TIMESTAMP_NTZ) {late}")
+    spark.sql(f"CREATE TABLE said (origin STRING, destination STRING, departure TIMESTAMP_NTZ) {late}")
+    spark.sql(trip).write.parquet(f"{folders}/origin=01")
+    spark.read.parquet(folders).createGlobalTempView("elsewhere")
+    spark.sql(f"CREATE VIEW before AS SELECT * FROM parquet.`{folders}`")
+    try:
+        for name in ("late", "said"):
+            spark.catalog.refreshTable(name)
+        frames = (spark.table("late"), "spark://local#global_temp.elsewhere", "spark://local#before")
+        for source in (*frames, spark.table("before")):
+            with pytest.raises(HistoryError, match="from folders of partitions, for which Spark may guess types"):
+                counted(source)
+        for source in (spark.table("said"), "spark://local#said", "spark://local#late"):
+            assert counted(source)[1].unknown_zone == 1  # 01 is not zone 1
+    finally:
+        for kind, name in (("VIEW", "global_temp.elsewhere"), ("VIEW", "before"), ("TABLE", "late"), ("TABLE", "said")):
+            spark.sql(f"DROP {kind} {name}")

@@ -37,7 +37,7 @@ _STEPS_IN_SPARK = frozenset(
 _TYPED_IN_SPARK = frozenset(("CTERelationRef", "HiveTableRelation"))
 _TYPED_FORMATS = frozenset(("AvroFileFormat", "OrcFileFormat", "ParquetFileFormat"))
 _DELTA = "DeltaParquetFileFormat"  # states the types of partitions too
-_GUESSING_CATALOG = "V2SessionCatalog"  # may ask a source for its types at each reading
+_GUESSING_CATALOG = "spark_catalog"  # may ask a source for its types at each reading
 _UNEXPLAINED = "what it does not explain"
 
 
@@ -51,15 +51,18 @@ def untyped_in_duckdb(relation: Any) -> str | None:
 def untyped_in_spark(frame: Any, *, partitions_are_texts: bool = False) -> str | None:
     """What a Spark DataFrame reads that is not known to have types of its own; None if there is nothing.
 
-    partitions_are_texts : whether Spark took the values in names of folders as texts, which cannot be seen
+    partitions_are_texts : whether Spark takes the values in names of folders as texts, which cannot be seen; views have
+        the types that their folders had elsewhere, or before
     A frame of Spark Connect cannot be asked.
     """
     if type(frame).__module__.startswith("pyspark.sql.connect"):
         return None
     with suppress(Exception):
         plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way to the plan
-        steps = (_untyped(step, partitions_are_texts=partitions_are_texts) for step in _steps(plan))
-        return min((name for name in steps if name is not None), default=None)
+        steps = list(_steps(plan))
+        texts = partitions_are_texts and not any(_class(step) == "View" for step in steps)
+        found = (_untyped(step, partitions_are_texts=texts) for step in steps)
+        return min((name for name in found if name is not None), default=None)
     return _UNEXPLAINED
 
 
@@ -98,19 +101,24 @@ def _untyped(step: Any, *, partitions_are_texts: bool) -> str | None:
         return None if name in _STEPS_IN_SPARK else name
     if name == "DataSourceV2Relation":
         name, catalog = _class(step.table()), step.catalog()
-        stated = catalog.isDefined() and _class(catalog.get()) != _GUESSING_CATALOG
+        stated = catalog.isDefined() and catalog.get().name() != _GUESSING_CATALOG
         return None if stated or name == "JDBCTable" else name
     if name != "LogicalRelation":
         return None if name in _TYPED_IN_SPARK else name
     source, table = step.relation(), step.catalogTable()
     name = _class(source)
-    if name == "JDBCRelation" or (table.isDefined() and table.get().schema().length()):
+    # Spark adds columns of which a catalog has no type, as it finds them in names of folders
+    if name == "JDBCRelation" or (table.isDefined() and _names(source.schema()) <= _names(table.get().schema())):
         return None
     if name == "HadoopFsRelation":
         name = _class(source.fileFormat())
         if name in _TYPED_FORMATS and not partitions_are_texts and source.partitionSchema().length():
             return "folders of partitions"
     return None if name in _TYPED_FORMATS or name == _DELTA else name
+
+
+def _names(schema: Any) -> set[str]:
+    return {str(name).lower() for name in schema.fieldNames()}
 
 
 def _class(thing: Any) -> str:

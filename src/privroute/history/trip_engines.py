@@ -301,9 +301,12 @@ def _open_frame(
     *,
     partitions_are_texts: bool = False,
 ) -> Iterator[_Frame]:
-    kinds = [
-        (field.name, _SPARK_FORMS.get(field.dataType.simpleString().partition("(")[0])) for field in frame.schema.fields
-    ]
+    fields = None
+    with suppress(Exception), _silent(frame.sparkSession):  # a frame of Spark Connect is understood only now
+        fields = frame.schema.fields
+    if fields is None:
+        raise HistoryError(f"{name}: Spark does not say what its columns are; show its schema, and mend what it says")
+    kinds = [(field.name, _SPARK_FORMS.get(field.dataType.simpleString().partition("(")[0])) for field in fields]
     forms = _forms(name, columns, kinds)
     if (source := untyped_in_spark(frame, partitions_are_texts=partitions_are_texts)) is not None:
         raise _guessed(name, source, "Spark", "a table of a catalog")
@@ -339,10 +342,10 @@ def _frame_at(text: str) -> tuple[Any, str]:
     frame = None
     try:
         session = builder.getOrCreate().newSession()  # with settings of its own
-        session.sparkContext.setLogLevel("OFF")
         # folders of partitions are named by rows
         session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-        frame = session.read.parquet(table) if table.endswith(".parquet") else session.table(table)
+        with _silent(session):
+            frame = session.read.parquet(table) if table.endswith(".parquet") else session.table(table)
     except Exception:  # noqa: BLE001, S110 - whatever it is, it may quote rows
         pass
     if frame is None:
