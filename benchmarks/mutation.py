@@ -123,7 +123,7 @@ class Covering:
         own = Path(mutant.path).stem
 
         def order(name: str) -> tuple[bool, float, str, float]:
-            file = name.split("::")[0]
+            file = name.split("::", maxsplit=1)[0]
             return own not in file, total[file] / count[file], file, self.seconds[name]
 
         known.sort(key=order)
