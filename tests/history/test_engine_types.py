@@ -177,7 +177,7 @@ def test_columns_that_spark_finds_in_names_of_folders_have_no_stated_type(spark:
     spark.sql(f"CREATE TABLE said (origin STRING, destination STRING, departure TIMESTAMP_NTZ) {late}")
     spark.sql(trip).write.parquet(f"{folders}/origin=01")
     spark.read.parquet(folders).createGlobalTempView("elsewhere")
-    spark.sql(f"CREATE VIEW before AS SELECT * FROM parquet.`{folders}`")
+    spark.sql(f"CREATE VIEW before AS TABLE parquet.`{folders}`")
     try:
         for name in ("late", "said"):
             spark.catalog.refreshTable(name)

@@ -14,7 +14,7 @@ import pytest
 
 import privroute as pr
 from privroute.errors import HistoryError
-from privroute.history import bounding, trip_columns, trips
+from privroute.history import bounding, trip_columns, trip_scan, trips
 from privroute.history.trip_rows import TripRows
 from privroute.privacy.sensitivity import summed_counts_sensitivity
 from privroute.study.contribution import Contribution
@@ -158,7 +158,7 @@ def test_a_weight_that_is_not_cut_off_is_caught(
     def careless(name: str, form: Any, unit: float, most: int) -> str | None:
         return whole(name, form, unit, 1000 * most)
 
-    monkeypatch.setattr(trips, "weight_units", careless)
+    monkeypatch.setattr(trip_scan, "weight_units", careless)
     rows = [("a", "b", 1e12, "u", 1), ("a", "b", 2.5, "v", 2)]
     assert moved(network, tmp_path, rows, lambda position: position == 0, UNITS[0]) > 7
 
