@@ -14,7 +14,7 @@ CORE   := pyproject.toml CMakeLists.txt $(wildcard core/*)
 
 , := ,
 
-COVERAGE_FLOOR := 90
+COVERAGE_FLOOR := 95
 
 # One worker more than cores: tests that wait for a browser, a server or a worker leave theirs to the others.
 WORKERS := $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
