@@ -174,13 +174,18 @@ def test_columns_that_spark_finds_in_names_of_folders_have_no_stated_type(spark:
     place.mkdir()
     late, folders = f"USING parquet LOCATION '{place}'", str(place)
     spark.sql(f"CREATE TABLE late (destination STRING, departure TIMESTAMP_NTZ) {late}")
+    spark.sql(f"CREATE TABLE other (Origin STRING, destination STRING, departure TIMESTAMP_NTZ) {late}")
     spark.sql(f"CREATE TABLE said (origin STRING, destination STRING, departure TIMESTAMP_NTZ) {late}")
     spark.sql(trip).write.parquet(f"{folders}/origin=01")
     spark.read.parquet(folders).createGlobalTempView("elsewhere")
     spark.sql(f"CREATE VIEW before AS TABLE parquet.`{folders}`")
     try:
-        for name in ("late", "said"):
+        for name in ("late", "other", "said"):
             spark.catalog.refreshTable(name)
+        spark.conf.set("spark.sql.caseSensitive", "true")
+        with pytest.raises(HistoryError, match="folders of partitions"):
+            counted(spark.table("other"))
+        spark.conf.unset("spark.sql.caseSensitive")
         frames = (spark.table("late"), "spark://local#global_temp.elsewhere", "spark://local#before")
         for source in (*frames, spark.table("before")):
             with pytest.raises(HistoryError, match="from folders of partitions, for which Spark may guess types"):
@@ -188,5 +193,15 @@ def test_columns_that_spark_finds_in_names_of_folders_have_no_stated_type(spark:
         for source in (spark.table("said"), "spark://local#said", "spark://local#late"):
             assert counted(source)[1].unknown_zone == 1  # 01 is not zone 1
     finally:
-        for kind, name in (("VIEW", "global_temp.elsewhere"), ("VIEW", "before"), ("TABLE", "late"), ("TABLE", "said")):
-            spark.sql(f"DROP {kind} {name}")
+        spark.conf.unset("spark.sql.caseSensitive")
+        for name in ("VIEW global_temp.elsewhere", "VIEW before", "TABLE late", "TABLE other", "TABLE said"):
+            spark.sql(f"DROP {name}")
+
+
+@POSTGRES
+def test_ids_that_are_not_utf8_are_missing_in_spark_as_in_files(spark: Any, tmp_path: Path) -> None:
+    trip = "SELECT '1' AS origin, '2' AS destination, TIMESTAMP_NTZ '2026-03-28 07:30:00' AS departure"
+    for at, user in enumerate(("37E280", "80616263", "37")):
+        spark.sql(f"{trip}, CAST(X'{user}' AS STRING) AS user").write.parquet(str(tmp_path / f"{at}"))
+        rows = counted(spark.read.parquet(str(tmp_path / f"{at}")), unit="user", max_requests=1)[1]
+        assert (rows.missing_user, rows.counted) == ((0, 1) if user == "37" else (1, 0))

@@ -144,7 +144,7 @@ SPARK = Dialect(
     },
     text="CAST({0} AS STRING)",
     trimmed="trim(BOTH concat(' ', char(9), char(13)) FROM {0})",
-    bare=f"trim(BOTH '{_BLANKS}' FROM {{0}})",
+    bare=f"trim(BOTH '{_BLANKS}' FROM try_validate_utf8({{0}}))",  # else it takes parts of characters for blanks
     matches="{0} RLIKE '^({1})(?!(?s:.))'",  # Java's $ would also match before a line end at the end
     number_of_text="try_cast({0} AS DOUBLE)",
     number="CAST({0} AS DOUBLE)",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +109,7 @@ def _untyped(step: Any, *, partitions_are_texts: bool) -> str | None:
     source, table = step.relation(), step.catalogTable()
     name = _class(source)
     # Spark adds columns of which a catalog has no type, as it finds them in names of folders
-    if name == "JDBCRelation" or (table.isDefined() and _names(source.schema()) <= _names(table.get().schema())):
+    if name == "JDBCRelation" or (table.isDefined() and not _names(source.schema()) - _names(table.get().schema())):
         return None
     if name == "HadoopFsRelation":
         name = _class(source.fileFormat())
@@ -117,8 +118,9 @@ def _untyped(step: Any, *, partitions_are_texts: bool) -> str | None:
     return None if name in _TYPED_FORMATS or name == _DELTA else name
 
 
-def _names(schema: Any) -> set[str]:
-    return {str(name).lower() for name in schema.fieldNames()}
+def _names(schema: Any) -> Counter[str]:
+    """How often each name is there; two that differ in case only are two, if Spark is told so."""
+    return Counter(str(name).lower() for name in schema.fieldNames())
 
 
 def _class(thing: Any) -> str:
