@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -113,8 +114,33 @@ def test_a_lost_ledger_is_rebuilt_and_verified(made: Path, tmp_path: Path, monke
     run("budget", "init", other, "--dataset", "city", "--epsilon", 2, "--delta", "1e-6")
     done = run("budget", "verify", other, made / "out", width=200)
     assert (done.code, "NOT CHARGED" in done.text) == (1, True)
+    network = pr.sioux_falls()
+    pr.learn(network.network, pr.simulate_days(network.demand, days=2, seed=1), pr.Guarantee(1.0, 1e-6)).save(
+        tmp_path / "free"
+    )
+    done = run("budget", "verify", made / "city.ledger", made / "out", tmp_path / "free", width=200)
+    assert (done.code, "its certificate names no ledger" in done.text) == (1, True)
     assert run("budget", "set-tz", other, "--tz", "Europe/Berlin").code == 0
     assert "is Europe/Berlin, and stays" in refused("budget", "set-tz", other, "--tz", "Asia/Tokyo")
+
+
+def test_a_changed_certificate_is_not_believed_where_releases_are_signed(made: Path, tmp_path: Path) -> None:
+    release, key = tmp_path / "out", tmp_path / "agency"
+    shutil.copytree(made / "out", release)
+    assert run("keys", key).code == 0
+    assert run("sign", release, "--key", key).code == 0
+    trusted = ("--trusted", key.with_suffix(".pub"))
+    assert run("budget", "rebuild", tmp_path / "one.ledger", release, "--complete", *trusted).code == 0
+    assert run("budget", "verify", made / "city.ledger", release, *trusted).code == 0
+    manifest = release / "release.json"
+    manifest.write_text(manifest.read_text().replace('"approved_epsilon": 2.0', '"approved_epsilon": 20.0'))
+    for command in (
+        ("rebuild", tmp_path / "two.ledger", release, "--complete"),
+        ("verify", made / "city.ledger", release),
+    ):
+        assert "the signature is not one of the trusted key" in refused("budget", *command, *trusted)
+    assert not (tmp_path / "two.ledger").exists()
+    assert "nothere.pub is not there" in refused("verify", release, "--trusted", tmp_path / "nothere.pub")
 
 
 def test_a_kept_set_is_made_once_and_learned_from_at_user_level(trips: Path, tmp_path: Path) -> None:

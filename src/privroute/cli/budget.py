@@ -16,6 +16,7 @@ from privroute.cli.accounts import (
     show_account,
     warn_of_delta,
 )
+from privroute.cli.inputs import TrustedOption
 from privroute.cli.terminal import line, number_of, say, say_json, table, warn
 from privroute.errors import InputError
 from privroute.study.guarantee import short
@@ -37,6 +38,7 @@ _FINDINGS = {
     "perhaps": "not listed by itself; the entries for what was lost may stand for it",
     "missing": "NOT CHARGED",
     "cheaper": "CHARGED FOR LESS than its certificate says",
+    "untracked": "NOT CHARGED: its certificate names no ledger",
 }
 
 _UNWRITTEN = "charged, no known release"
@@ -150,11 +152,13 @@ def rebuild(
     kept_per_pair: Annotated[
         int | None, typer.Option("--kept-per-pair", help="As approved for the lost ledger (budget init).")
     ] = None,
+    trusted: TrustedOption = None,
 ) -> None:
     """Rebuild a lost ledger from releases and streams.
 
     Certificates hold their charges and what was spent in all. Every time is charged up to that amount, so entries whose
-    releases are lost too are covered. What was charged after the last known release cannot be known from them.
+    releases are lost too are covered. What was charged after the last known release cannot be known from them. They are
+    believed as they stand: pass --trusted where releases are signed.
     """
     from privroute.mechanism.lost_ledger import charges_of_releases, charges_of_stream  # noqa: PLC0415 - the private side
     from privroute.mechanism.lost_ledger import rebuild as made_again  # noqa: PLC0415
@@ -165,6 +169,7 @@ def rebuild(
             "charges after the last known release are not in any certificate; pass --complete if there are none, or "
             "--since-epsilon with what they may have cost"
         )
+    _check_signed(releases, trusted)
     known = charges_of_releases(releases or [])
     days = [charge for folder in streams or [] for charge in charges_of_stream(folder)]
     since = 0.0
@@ -191,20 +196,24 @@ def verify(
         list[Path] | None, typer.Option("--stream", metavar="PATH", help="Folder of a stream; may be repeated.")
     ] = None,
     dataset: Annotated[str | None, typer.Option("--dataset", help="Data set. Default: the only one.")] = None,
+    trusted: TrustedOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check that releases and streams are charged in a ledger; exits with code 1 if one is not."""
-    from privroute.mechanism.lost_ledger import charges_of_releases, charges_of_stream  # noqa: PLC0415 - the private side
+    from privroute.mechanism.lost_ledger import Finding, charges_of_releases, charges_of_stream  # noqa: PLC0415 - private
     from privroute.mechanism.lost_ledger import verify as compared  # noqa: PLC0415
+    from privroute.release.reading import read_certificate  # noqa: PLC0415
 
     if not releases and not streams:
         raise InputError("pass the folders of releases, or a stream with --stream")
     account = pr.Ledger(ledger, dataset).account()
+    _check_signed(releases, trusted)
+    untracked = [folder for folder in releases or [] if isinstance(read_certificate(folder).budget, str)]
     known = [
-        *charges_of_releases(releases or []),
+        *charges_of_releases(folder for folder in releases or [] if folder not in untracked),
         *(charge for folder in streams or [] for charge in charges_of_stream(folder)),
     ]
-    findings = compared(account, known)
+    findings = compared(account, known) + [Finding(str(folder), "untracked", None) for folder in untracked]
     bad = [finding for finding in findings if not finding.good]
     given = {finding.entry for finding in findings}
     others = [charge.entry for charge in account.charges if charge.entry not in given]
@@ -292,6 +301,12 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
         ]
         columns = ["entry", "charged", "mechanism", "epsilon", "delta", "days and period", "release"]
         table(f"Charges to {account.dataset}", columns, rows, left=(1, 2, 5, 6))
+
+
+def _check_signed(releases: list[Path] | None, trusted: Path | None) -> None:
+    """Refuse releases that the trusted key did not sign, if there is one."""
+    for folder in releases or [] if trusted is not None else []:
+        pr.load_release(folder, trusted=trusted)
 
 
 def _words(finding: "Finding") -> str:

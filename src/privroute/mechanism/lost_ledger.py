@@ -227,7 +227,8 @@ class Finding:
     status : "same"; "rebuilt": the same charge under another number, in a ledger that was made again; "perhaps": not
         listed, and the entries for what was lost are large enough to stand for it. They do if it was charged before
         the last release from which the ledger was rebuilt, which the ledger cannot tell; "missing": it is not charged;
-        "cheaper": the ledger has a smaller cost or fewer times than the certificate
+        "cheaper": the ledger has a smaller cost or fewer times than the certificate; "untracked": the certificate names
+        no ledger
     entry : in the ledger, or None
     listed : whether the ledger has the digest of this very release; None where it has none for the charge. What is made
         of a release without new trips (another network, a copy that was saved again) is charged and not listed

@@ -171,6 +171,8 @@ def _private_key(key: str | os.PathLike[str] | None) -> Ed25519PrivateKey:
 
 def _public_key(path: Path) -> Ed25519PublicKey:
     serialization, ed25519 = _cryptography()
+    if not path.is_file():
+        raise InputError(f"{path} is not there; pass the .pub file of the signer")
     try:
         found = serialization.load_pem_public_key(read_bytes(path, largest=_LARGEST_KEY))
     except (ValueError, TypeError, _unsupported()):
