@@ -99,12 +99,13 @@ browser:
 	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium; fi
 
 # Ledgers and trips on servers are tested with a PostgreSQL and a Spark, which needs Java, and the proxy's configuration
-# with nginx. Under CI=true they are installed where there are none, and then the tests insist on them.
+# with nginx, and a clock that is set back with faketime. Under CI=true they are installed where there are none, and then the tests insist on them.
 servers: browser
 	@if [ "$$CI" = true ]; then \
 	  missing="$$(ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo postgresql) \
 	    $$(command -v java >/dev/null || echo openjdk-17-jre-headless) \
-	    $$([ -x /usr/sbin/nginx ] || echo nginx) $$(command -v openssl >/dev/null || echo openssl)"; \
+	    $$([ -x /usr/sbin/nginx ] || echo nginx) $$(command -v openssl >/dev/null || echo openssl) \
+	    $$(command -v faketime >/dev/null || echo faketime)"; \
 	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  if [ -n "$$(echo $$missing)" ]; then \
 	    $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends $$missing; fi; fi
