@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.history.engine_cases import GRID, POSTGRES, counted
 
@@ -205,3 +207,25 @@ def test_ids_that_are_not_utf8_are_missing_in_spark_as_in_files(spark: Any, tmp_
         spark.sql(f"{trip}, CAST(X'{user}' AS STRING) AS user").write.parquet(str(tmp_path / f"{at}"))
         rows = counted(spark.read.parquet(str(tmp_path / f"{at}")), unit="user", max_requests=1)[1]
         assert (rows.missing_user, rows.counted) == ((0, 1) if user == "37" else (1, 0))
+
+
+@POSTGRES
+def test_a_spark_that_skips_files_is_refused(spark: Any, tmp_path: Path) -> None:
+    """One time that is too far away would take the rest of its file along, without an error."""
+    near, far = dt.datetime(2026, 3, 28, 7, 30, tzinfo=dt.UTC), 2**62
+    times = pa.array([int(near.timestamp() * 1000)] * 5 + [far], pa.int64()).cast(pa.timestamp("ms", "UTC"))
+    path = str(tmp_path / "trips.parquet")
+    pq.write_table(pa.table({"origin": ["1"] * 6, "destination": ["2"] * 6, "departure": times}), path)
+    skipping = spark.read.option("IgnoreCorruptFiles", "TRUE").parquet(path)
+    spark.sql(f"CREATE TABLE skipping USING parquet OPTIONS (ignoreCorruptFiles 'true', path '{path}')")
+    plain = spark.read.parquet(path)
+    try:
+        for source in (skipping, skipping.filter("origin = '1'"), spark.table("skipping"), "spark://local#skipping"):
+            with pytest.raises(HistoryError, match="told to skip what it cannot read"):
+                counted(source, tz="UTC")
+        spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+        with pytest.raises(HistoryError, match="told to skip what it cannot read"):
+            counted(plain, tz="UTC")
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+        spark.sql("DROP TABLE skipping")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["untyped_in_duckdb", "untyped_in_spark"]
+__all__ = ["skips_files_in_spark", "untyped_in_duckdb", "untyped_in_spark"]
 
 # In DuckDB's plans: tables, and steps whose types follow from those of what they read. Not constants and parameters,
 # whose types follow from their values, nor lists that become rows and may be such; nor Parquet files, whose partitions
@@ -39,6 +39,7 @@ _TYPED_IN_SPARK = frozenset(("CTERelationRef", "HiveTableRelation"))
 _TYPED_FORMATS = frozenset(("AvroFileFormat", "OrcFileFormat", "ParquetFileFormat"))
 _DELTA = "DeltaParquetFileFormat"  # states the types of partitions too
 _GUESSING_CATALOG = "spark_catalog"  # may ask a source for its types at each reading
+_SKIPPING = "ignoreCorruptFiles"
 _UNEXPLAINED = "what it does not explain"
 
 
@@ -65,6 +66,26 @@ def untyped_in_spark(frame: Any, *, partitions_are_texts: bool = False) -> str |
         found = (_untyped(step, partitions_are_texts=texts) for step in steps)
         return min((name for name in found if name is not None), default=None)
     return _UNEXPLAINED
+
+
+def skips_files_in_spark(frame: Any) -> bool:
+    """Whether Spark leaves out what comes after a value that its reader of files fails at, instead of an error.
+
+    By the session's setting, or by an option of a file or table.
+    """
+    if frame.sparkSession.conf.get(f"spark.sql.files.{_SKIPPING}", "false") != "false":
+        return True
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        return False
+    return any(map(_skips, _steps(frame._jdf.queryExecution().analyzed())))  # noqa: SLF001 - the only way to the plan
+
+
+def _skips(step: Any) -> bool:
+    if _class(step) == "DataSourceV2Relation":
+        return bool(step.options().getBoolean(_SKIPPING, False))
+    if _class(step) != "LogicalRelation" or _class(step.relation()) != "HadoopFsRelation":
+        return False
+    return f"{_SKIPPING} -> true".lower() in step.relation().options().toString().lower()
 
 
 def _logical_plan(relation: Any) -> Any:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from privroute.errors import HistoryError, InputError, MissingExtraError
 from privroute.history.bounding import new_salt
 from privroute.history.dialects import DUCKDB, POSTGRESQL, POSTGRESQL_ASCII, SPARK
-from privroute.history.engine_types import untyped_in_duckdb, untyped_in_spark
+from privroute.history.engine_types import skips_files_in_spark, untyped_in_duckdb, untyped_in_spark
 from privroute.history.trip_batches import FORM_TYPES, form_of, plain_columns
 from privroute.history.trip_database import UnreadableError, open_database
 from privroute.history.trip_texts import LONGEST_TEXT, TextRule
@@ -310,6 +310,14 @@ def _open_frame(
     forms = _forms(name, columns, kinds)
     if (source := untyped_in_spark(frame, partitions_are_texts=partitions_are_texts)) is not None:
         raise _guessed(name, source, "Spark", "a table of a catalog")
+    skips = True
+    with suppress(Exception):
+        skips = skips_files_in_spark(frame)
+    if skips:
+        raise HistoryError(
+            f"{name}: Spark is told to skip what it cannot read of files (ignoreCorruptFiles), so that one trip could "
+            "take others along; set it to false"
+        )
     session = frame.sparkSession
     mark = secrets.token_hex(8)
     if "user_id" in columns:
@@ -344,6 +352,7 @@ def _frame_at(text: str) -> tuple[Any, str]:
         session = builder.getOrCreate().newSession()  # with settings of its own
         # folders of partitions are named by rows
         session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+        session.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
         with _silent(session):
             frame = session.read.parquet(table) if table.endswith(".parquet") else session.table(table)
     except Exception:  # noqa: BLE001, S110 - whatever it is, it may quote rows
