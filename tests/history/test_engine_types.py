@@ -221,11 +221,18 @@ def test_a_spark_that_skips_files_is_refused(spark: Any, tmp_path: Path) -> None
     plain = spark.read.parquet(path)
     try:
         for source in (skipping, skipping.filter("origin = '1'"), spark.table("skipping"), "spark://local#skipping"):
-            with pytest.raises(HistoryError, match="told to skip what it cannot read"):
+            with pytest.raises(HistoryError, match="one trip could take others along"):
                 counted(source, tz="UTC")
+        for kind, option in (("csv", ", multiLine 'true'"), ("json", ", multiLine 'TRUE'"), ("xml", ", rowTag 'trip'")):
+            columns = "origin STRING, destination STRING, departure TIMESTAMP_NTZ"
+            spark.sql(f"CREATE TABLE lines ({columns}) USING {kind} OPTIONS (path '{tmp_path}/{kind}'{option})")
+            with pytest.raises(HistoryError, match="one trip could take others along"):
+                counted(spark.table("lines"))
+            spark.sql("DROP TABLE lines")
         spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
-        with pytest.raises(HistoryError, match="told to skip what it cannot read"):
+        with pytest.raises(HistoryError, match="one trip could take others along"):
             counted(plain, tz="UTC")
     finally:
         spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
-        spark.sql("DROP TABLE skipping")
+        for name in ("skipping", "lines"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")

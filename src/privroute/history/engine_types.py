@@ -39,7 +39,7 @@ _TYPED_IN_SPARK = frozenset(("CTERelationRef", "HiveTableRelation"))
 _TYPED_FORMATS = frozenset(("AvroFileFormat", "OrcFileFormat", "ParquetFileFormat"))
 _DELTA = "DeltaParquetFileFormat"  # states the types of partitions too
 _GUESSING_CATALOG = "spark_catalog"  # may ask a source for its types at each reading
-_SKIPPING = "ignoreCorruptFiles"
+_SKIPPING = ("ignoreCorruptFiles", "multiLine")  # what comes after a bad value, or a quote that is open, is lost
 _UNEXPLAINED = "what it does not explain"
 
 
@@ -69,11 +69,12 @@ def untyped_in_spark(frame: Any, *, partitions_are_texts: bool = False) -> str |
 
 
 def skips_files_in_spark(frame: Any) -> bool:
-    """Whether Spark leaves out what comes after a value that its reader of files fails at, instead of an error.
+    """Whether Spark may leave out rows of a file because of another one, instead of an error.
 
-    By the session's setting, or by an option of a file or table.
+    By the session's settings, by an option of a file or table, or since the format has no rows of its own.
     """
-    if frame.sparkSession.conf.get(f"spark.sql.files.{_SKIPPING}", "false") != "false":
+    settings = (f"{prefix}.{_SKIPPING[0]}" for prefix in ("spark.sql.files", "spark.files"))
+    if any(frame.sparkSession.conf.get(setting, "false") != "false" for setting in settings):
         return True
     if type(frame).__module__.startswith("pyspark.sql.connect"):
         return False
@@ -82,10 +83,12 @@ def skips_files_in_spark(frame: Any) -> bool:
 
 def _skips(step: Any) -> bool:
     if _class(step) == "DataSourceV2Relation":
-        return bool(step.options().getBoolean(_SKIPPING, False))
+        return any(step.options().getBoolean(option, False) for option in _SKIPPING)
     if _class(step) != "LogicalRelation" or _class(step.relation()) != "HadoopFsRelation":
         return False
-    return f"{_SKIPPING} -> true".lower() in step.relation().options().toString().lower()
+    options = step.relation().options().toString().lower()
+    in_one = _class(step.relation().fileFormat()) == "XmlFileFormat"
+    return in_one or any(f"{option} -> true".lower() in options for option in _SKIPPING)
 
 
 def _logical_plan(relation: Any) -> Any:

@@ -273,7 +273,10 @@ class _Frame:
 
 @contextmanager
 def _silent(session: Any) -> Iterator[None]:
-    """Spark writes nothing to the terminal, on either side: what it says of a failure may quote a row."""
+    """Spark writes nothing to the terminal, on either side: what it says of a failure may quote a row.
+
+    After a failure its log stays off: tasks that end later repeat the words of the first.
+    """
     from pyspark.logger import PySparkLogger  # noqa: PLC0415 - heavy and optional
 
     loggers: list[Any] = [PySparkLogger.getLogger(name) for name in _SPARK_LOGGERS]
@@ -285,11 +288,11 @@ def _silent(session: Any) -> Iterator[None]:
         for logger in loggers:
             logger.disabled = True
         yield
+        if level is not None:  # the root may say INFO where Spark shows less
+            session.sparkContext.setLogLevel(level if level in _QUIET else _QUIET[0])
     finally:
         for logger, before in zip(loggers, disabled, strict=True):
             logger.disabled = before
-        if level is not None:  # the root may say INFO where Spark shows less
-            session.sparkContext.setLogLevel(level if level in _QUIET else _QUIET[0])
 
 
 @contextmanager
@@ -315,8 +318,8 @@ def _open_frame(
         skips = skips_files_in_spark(frame)
     if skips:
         raise HistoryError(
-            f"{name}: Spark is told to skip what it cannot read of files (ignoreCorruptFiles), so that one trip could "
-            "take others along; set it to false"
+            f"{name}: Spark reads these files such that one trip could take others along (ignoreCorruptFiles, "
+            "multiLine, XML); set these options to false, or pass other files"
         )
     session = frame.sparkSession
     mark = secrets.token_hex(8)
