@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 import privroute as pr
 from privroute.errors import GuaranteeError, LedgerError, NoiseError
-from privroute.mechanism import drawing, from_counts
+from privroute.mechanism import drawing, from_counts, promise
 from privroute.mechanism.learn import Announcement, _promise
 from privroute.mechanism.lost_ledger import KnownCharge, _by_entry
 from privroute.mechanism.promise import Promise
@@ -177,3 +178,25 @@ def test_the_optimum_is_asked_for_with_all_options(monkeypatch: pytest.MonkeyPat
     options = pr.Counts(fairness=0.25, gap=1e-3)
     from_counts.best_for(SCENARIO.network, SCENARIO.demand, options, progress=progress, start=start)
     assert asked == {"fairness": 0.25, "gap": 1e-3, "start": start, "progress": progress}
+
+
+@pytest.mark.parametrize("grid", [1.0, 2.0**-10, 4.0])
+def test_a_share_of_a_promise_costs_that_share_of_rho_on_any_grid(grid: float) -> None:
+    whole = Promise.of(GUARANTEE, 3.0, grid=grid)
+    part = whole.divided(0.25)
+    assert part.scale == pytest.approx(2 * whole.scale)
+    assert part.rho == pytest.approx(whole.rho / 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("smaller", [0.5, 0.999])
+def test_noise_that_is_too_small_for_the_guarantee_is_refused(smaller: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    scale = vars(promise)["gaussian_scale"]
+    monkeypatch.setattr(promise, "gaussian_scale", lambda *given: smaller * scale(*given))
+    with pytest.raises(GuaranteeError, match="smaller than the guarantee needs"):
+        Promise.of(GUARANTEE, 3.0, grid=0.25)
+
+
+def test_questions_that_cost_more_than_their_sum_says_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(math, "hypot", lambda *given: max(given))
+    with pytest.raises(GuaranteeError, match="smaller than the guarantee needs"):
+        Promise.of(GUARANTEE, 3.0, 3.0, grid=0.25)
