@@ -108,7 +108,7 @@ inline bool write_whole_number(std::string_view text, std::string& out) {
         shift += minus ? -exponent : exponent;
     }
     if (out.empty()) {
-        out = "0";
+        out.push_back('0');
         return true;
     }
     for (; shift < 0 && out.back() == '0'; ++shift) out.pop_back();

@@ -206,3 +206,11 @@ def test_noise_with_a_seed_is_never_charged(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"NOT PRIVATE \(mechanism counts, noise seeded\) cannot be charged"):
         learn_with_noise(NETWORK, history(), pr.Guarantee(0.1, 1e-6), "counts", SeededNoise(1), ledger=ledger)
     assert not ledger.account().charges
+
+
+def test_a_kept_set_is_charged_with_the_bounds_that_were_approved(tmp_path: Path) -> None:
+    """The charge itself compares them, not only the look at the budget before."""
+    ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", pr.Approval(1.0, 1e-6, "user", kept_requests=3))
+    kept = pr.Contribution("user", 3, 3, pre_bounded=True)
+    learn(history(contribution=kept), pr.Guarantee(0.1, 1e-6, "user"), ledger)
+    assert len(ledger.account().charges) == 1
