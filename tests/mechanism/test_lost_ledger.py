@@ -208,7 +208,20 @@ def test_a_stream_is_adopted_by_the_rebuilt_ledger_and_goes_on(tmp_path: Path, l
     known = charges_of_stream(tmp_path / "stream")
     assert [finding.status for finding in verify(ledger.account(), known)] == ["same"] * 3
     assert [charge.mechanism for charge in known] == ["daily"] * 3
-    again = rebuild(tmp_path / "again.ledger", charges_of_releases([tmp_path / "out"]), known)
+    of_all = charges_of_releases([tmp_path / "out"])  # names the last day's entry; its times are those of all days
+    assert [finding.status for finding in verify(ledger.account(), of_all)] == ["same"]
+    again = rebuild(tmp_path / "again.ledger", of_all, known)
+    assert all(finding.good for finding in verify(again.account(), [*of_all, *known]))
+    other = pr.Ledger.create(tmp_path / "other.ledger", "city", pr.Approval(1.0, 1e-6))
+    for each in reversed(known):  # under other numbers and digests, and one day after the other
+        assert verify(other.account(), [*of_all, *known])[0].status == "missing"
+        other.enter_known([(each.scope, each.guarantee, each.rho, each.mechanism, "")])
+    assert [finding.status for finding in verify(other.account(), [*of_all, *known])] == ["rebuilt"] * 4
+    assert verify(other.account(), of_all)[0].status == "missing"  # without the stream it may be of another one
+    (dearer,) = (replace(each, rho=2 * each.rho) for each in of_all)
+    assert verify(ledger.account(), [dearer])[0].status == "cheaper"
+    with pytest.raises(LedgerError, match="is not what"):
+        rebuild(tmp_path / "forged.ledger", of_all, [replace(each, rho=each.rho / 100) for each in known])
     assert len(again.account().charges) >= 3
     with pytest.raises(pr.PrivrouteError, match="charged to the data set"):
         pr.Stream(tmp_path / "stream", CITY.network, promised, ledger=again).add_day(day(3))

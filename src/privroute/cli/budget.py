@@ -158,7 +158,7 @@ def rebuild(
 
     Certificates hold their charges and what was spent in all. Every time is charged up to that amount, so entries whose
     releases are lost too are covered. What was charged after the last known release cannot be known from them. They are
-    believed as they stand: pass --trusted where releases are signed.
+    believed as they stand: pass --trusted where releases are signed. Streams are not signed, and are believed.
     """
     from privroute.mechanism.lost_ledger import charges_of_releases, charges_of_stream  # noqa: PLC0415 - the private side
     from privroute.mechanism.lost_ledger import rebuild as made_again  # noqa: PLC0415
@@ -169,8 +169,7 @@ def rebuild(
             "charges after the last known release are not in any certificate; pass --complete if there are none, or "
             "--since-epsilon with what they may have cost"
         )
-    _check_signed(releases, trusted)
-    known = charges_of_releases(releases or [])
+    known = charges_of_releases(releases or [], trusted=trusted)
     days = [charge for folder in streams or [] for charge in charges_of_stream(folder)]
     since = 0.0
     if since_epsilon is not None:
@@ -207,10 +206,10 @@ def verify(
     if not releases and not streams:
         raise InputError("pass the folders of releases, or a stream with --stream")
     account = pr.Ledger(ledger, dataset).account()
-    _check_signed(releases, trusted)
-    untracked = [folder for folder in releases or [] if isinstance(read_certificate(folder).budget, str)]
+    certificates = {folder: read_certificate(folder, trusted=trusted) for folder in releases or []}
+    untracked = [folder for folder, certificate in certificates.items() if isinstance(certificate.budget, str)]
     known = [
-        *charges_of_releases(folder for folder in releases or [] if folder not in untracked),
+        *charges_of_releases((folder for folder in releases or [] if folder not in untracked), trusted=trusted),
         *(charge for folder in streams or [] for charge in charges_of_stream(folder)),
     ]
     findings = compared(account, known) + [Finding(str(folder), "untracked", None) for folder in untracked]
@@ -301,12 +300,6 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
         ]
         columns = ["entry", "charged", "mechanism", "epsilon", "delta", "days and period", "release"]
         table(f"Charges to {account.dataset}", columns, rows, left=(1, 2, 5, 6))
-
-
-def _check_signed(releases: list[Path] | None, trusted: Path | None) -> None:
-    """Refuse releases that the trusted key did not sign, if there is one."""
-    for folder in releases or [] if trusted is not None else []:
-        pr.load_release(folder, trusted=trusted)
 
 
 def _words(finding: "Finding") -> str:

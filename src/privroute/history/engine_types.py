@@ -22,11 +22,11 @@ __all__ = ["skips_files_in_spark", "untyped_in_duckdb", "untyped_in_spark"]
 # In DuckDB's plans: tables, and steps whose types follow from those of what they read. Not constants and parameters,
 # whose types follow from their values, nor lists that become rows and may be such; nor Parquet files, whose partitions
 # get their types from the names of folders, nor Arrow, behind which anything may be, nor functions of Python, whose
-# rows go through pandas
+# rows go through pandas, nor joins by any condition, whose subqueries are not in the plan
 _TYPED_IN_DUCKDB = frozenset(
     ("SEQ_SCAN", "POSTGRES_SCAN", "POSTGRES_SCAN_PUSHDOWN", "ICEBERG_SCAN", "DELTA_SCAN")
     + ("AGGREGATE", "DISTINCT", "FILTER", "LIMIT", "ORDER_BY", "PROJECTION", "SAMPLE", "TOP_N", "WINDOW")
-    + ("ANY_JOIN", "ASOF_JOIN", "COMPARISON_JOIN", "CROSS_PRODUCT", "DELIM_GET", "DELIM_JOIN", "DEPENDENT_JOIN")
+    + ("ASOF_JOIN", "COMPARISON_JOIN", "CROSS_PRODUCT", "DELIM_GET", "DELIM_JOIN", "DEPENDENT_JOIN")
     + ("CTE", "CTE_SCAN", "EXCEPT", "INTERSECT", "POSITIONAL_JOIN", "REC_CTE", "UNION")
 )
 # In Spark's plans: the same steps, tables of a catalog that states types, and files and servers that do
@@ -108,8 +108,11 @@ def _logical_plan(relation: Any) -> Any:
 
 
 def _operators(nodes: Any) -> set[str]:
-    """Names of all operators of a plan."""
-    return {node["name"].strip() for node in nodes}.union(*(_operators(node["children"]) for node in nodes))
+    """Names of all operators of a plan, and whether conditions of joins have subqueries, which are none."""
+    names = {node["name"].strip() for node in nodes}
+    joins = (node for node in nodes if node["name"].strip().endswith("JOIN"))
+    hidden = {"SUBQUERY" for node in joins if "SUBQUERY" in json.dumps(node.get("extra_info"))}
+    return names.union(hidden, *(_operators(node["children"]) for node in nodes))
 
 
 def _steps(plan: Any) -> Iterator[Any]:

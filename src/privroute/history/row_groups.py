@@ -7,6 +7,7 @@ and a dictionary ends at 2^31 bytes. So each run of row groups has a reader of i
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ __all__ = ["open_parquet", "row_group_batches"]
 
 _BATCH_ROWS = 524_288
 _RUN_BYTES = 2**27
+_LONGEST = 2**31
 _DICTIONARIES = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 _INDEX_BYTES = 4  # a value takes no more than this where most are positions in a dictionary
 
@@ -132,11 +134,10 @@ def _run(path: Path, metadata: Any, group: int, texts: list[_TextColumn]) -> _Ru
     size = sum(chunk.total_uncompressed_size for chunk in chunks.values())
     shared = {name: chunk for name, chunk in chunks.items() if not _DICTIONARIES.isdisjoint(chunk.encodings)}
     dictionaries, repeats, longest = set(), False, 0
-    if size > _RUN_BYTES or any(_is_delta(encoding) for encoding in encodings):
+    if size > _RUN_BYTES or any(encoding.startswith("DELTA") for encoding in encodings):
         # too large for a dictionary, or in an encoding of which Arrow makes none
         repeats = bool(shared) or "DELTA_BYTE_ARRAY" in encodings
-        of_pages = [name for name, chunk in shared.items() if not any(map(_is_delta, chunk.encodings))]
-        longest = max((_longest_shared(path, metadata, group, name) for name in of_pages), default=0)
+        longest = max((_longest_shared(path, metadata, group, name) for name in shared), default=0)
     else:
         for name, chunk in shared.items():
             if _is_mostly_positions(chunk) or _longest_shared(path, metadata, group, name) > SHORT_TEXT:
@@ -146,17 +147,13 @@ def _run(path: Path, metadata: Any, group: int, texts: list[_TextColumn]) -> _Ru
     return _Run([group], frozenset(dictionaries), content.num_rows, size, repeats, longest)
 
 
-def _is_delta(encoding: str) -> bool:
-    return encoding.startswith("DELTA")
-
-
 def _is_mostly_positions(chunk: Any) -> bool:
     return bool(chunk.total_uncompressed_size <= _INDEX_BYTES * chunk.num_values)
 
 
 def _longest_shared(path: Path, metadata: Any, group: int, name: str) -> int:
-    """Bytes of the longest text in the dictionary of a column."""
-    with _reader(path, metadata, frozenset([name])) as reader:
+    """Bytes of the longest text in the dictionary of a column; the most there can be where Arrow makes none."""
+    with suppress(OSError, pa.ArrowException), _reader(path, metadata, frozenset([name])) as reader:
         for batch in reader.iter_batches(1, row_groups=[group], columns=[name]):
             return longest_text(batch.column(0).dictionary)
-    return 0
+    return _LONGEST

@@ -52,6 +52,7 @@ __all__ = [
 LOST = "lost"
 """Mechanism of entries of a rebuilt ledger that stand for what was lost."""
 
+_OF_STREAMS = "daily"
 _SAME = 1e-9
 
 
@@ -79,10 +80,18 @@ class KnownCharge:
         return int(self.budget["entry"])
 
 
-def charges_of_releases(folders: Iterable[str | os.PathLike[str]]) -> list[KnownCharge]:
-    """What each release folder says it was charged; one that was not charged is refused."""
+def charges_of_releases(
+    folders: Iterable[str | os.PathLike[str]], *, trusted: str | os.PathLike[str] | None = None
+) -> list[KnownCharge]:
+    """What each release folder says it was charged; one that was not charged is refused.
+
+    trusted : file with a public key; a certificate that its holder did not sign is refused
+    """
     return [
-        replace(_of_certificate(read_certificate(folder), os.fspath(folder)), release=digest_of(Path(folder)))
+        replace(
+            _of_certificate(read_certificate(folder, trusted=trusted), os.fspath(folder)),
+            release=digest_of(Path(folder)),
+        )
         for folder in folders
     ]
 
@@ -125,7 +134,7 @@ def charges_of_stream(folder: str | os.PathLike[str]) -> list[KnownCharge]:
             raise LedgerError(f"{folder}: {date} was not charged to any ledger")
         calendar = Calendar(1, (period,), (date,), time_zone=shared["time_zone"])
         scope = scope_of_calendar(calendar, kept)
-        found.append(KnownCharge(budget, guarantee, rho, scope, "daily", shared["time_zone"], f"{folder}, {date}"))
+        found.append(KnownCharge(budget, guarantee, rho, scope, _OF_STREAMS, shared["time_zone"], f"{folder}, {date}"))
     return found
 
 
@@ -195,7 +204,7 @@ def _by_entry(charges: list[KnownCharge], of_streams: set[int]) -> dict[int, Kno
             raise LedgerError(f"{each.place}: entry {each.entry:,} is another one than that of {before.place}")
         elif (before.scope, before.rho) != (each.scope, each.rho):
             # a release of a stream names the last day's entry, and its calendar has all days: both are charged
-            if each.entry not in of_streams:
+            if each.entry not in of_streams or before.rho != each.rho:
                 raise LedgerError(f"{each.place}: entry {each.entry:,} is not what {before.place} says of it")
             found[each.entry] = each if len(each.scope.runs) == 1 else before
     return found
@@ -254,9 +263,12 @@ def verify(account: Account, known: Iterable[KnownCharge]) -> list[Finding]:
     charged = list(known)
     digests = {each.budget["digest"] for each in charged}
     taken = {charge.entry: charge.digest for charge in account.charges if charge.digest in digests or charge.releases}
+    of_streams = {each.budget["digest"] for each in charged if each.release is None}
     findings, stood_for = [], dict[str, KnownCharge]()
     for each in charged:
         found = _finding(account, each, taken)
+        if found.status == "missing" and each.release is not None and each.budget["digest"] in of_streams:
+            found = replace(found, status="rebuilt" if _days_cover(account, each) else "missing")
         if found.status == "missing" and _within_lost(account, {**stood_for, each.budget["digest"]: each}, each):
             stood_for[each.budget["digest"]] = each
             found = replace(found, status="perhaps")
@@ -270,7 +282,7 @@ def _finding(account: Account, known: KnownCharge, taken: dict[int, str]) -> Fin
         return Finding(known.place, "missing", None)
     same = [charge for charge in account.charges if charge.digest == known.budget["digest"]]
     if same:
-        covered = _covers(same[0], known)
+        covered = _covers(same[0], known) or _days_cover(account, known)
         listed = known.release in same[0].releases if same[0].releases and known.release else None
         return Finding(known.place, "same" if covered else "cheaper", same[0].entry, listed)
     alike = [charge for charge in account.charges if charge.mechanism == known.mechanism and _covers(charge, known)]
@@ -299,7 +311,16 @@ def _within_lost(account: Account, charges: Mapping[str, KnownCharge], last: Kno
 
 def _covers(charge: Charge, known: KnownCharge) -> bool:
     """Whether a charge costs as much, on all of the times."""
-    return charge.rho >= known.rho * (1 - _SAME) and Scope.union([charge.scope, known.scope]) == charge.scope
+    return charge.rho >= known.rho * (1 - _SAME) and charge.scope.covers(known.scope)
+
+
+def _days_cover(account: Account, known: KnownCharge) -> bool:
+    """Whether each day of a stream's release is charged. Its certificate names the entry of the last one."""
+    if known.mechanism != _OF_STREAMS:
+        return False
+    enough = [charge for charge in account.charges if charge.rho >= known.rho * (1 - _SAME)]
+    days = [charge.scope for charge in enough if charge.mechanism == _OF_STREAMS]
+    return bool(days) and Scope.union(days).covers(known.scope)
 
 
 def adopt_stream(ledger: Ledger, folder: str | os.PathLike[str]) -> int:

@@ -78,6 +78,10 @@ class Scope:
         days = np.diff(np.concatenate([head, [starts.size]]))
         return cls(tuple(zip(starts[head].tolist(), lengths[head].tolist(), days.tolist(), strict=True)))
 
+    def covers(self, other: Scope) -> bool:
+        """Whether it has every moment that the other one has."""
+        return Scope.union([self, other]) == self
+
     def intervals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and stops of all intervals, ascending."""
         return _intervals(np.array(self.runs, dtype=np.int64))

@@ -79,10 +79,13 @@ def read_release(
     return certificate, parts
 
 
-def read_certificate(folder: str | os.PathLike[str]) -> Certificate:
-    """The certificate alone; the tables of the folder are not looked at."""
+def read_certificate(folder: str | os.PathLike[str], *, trusted: str | os.PathLike[str] | None = None) -> Certificate:
+    """The certificate alone; the tables of the folder are not looked at.
+
+    trusted : as in load_release
+    """
     place = Path(folder)
-    manifest = _manifest(place, None)
+    manifest = _manifest(place, trusted)
     with _refused(place):
         return Certificate.from_dict(manifest["certificate"])
 
