@@ -1,14 +1,14 @@
 # The service: one release, mounted read-only at /release. Build from the root of the repository:
 #   docker build -f deploy/serve.Dockerfile -t privroute-serve .
-FROM python:3.13-slim-trixie AS build
+FROM python:3.11-slim-trixie AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
-COPY pyproject.toml CMakeLists.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt CMakeLists.txt README.md LICENSE ./
 COPY core core
 COPY src src
-RUN python -m venv /opt/privroute && /opt/privroute/bin/pip install --no-cache-dir '.[serve,sign]'
+RUN python -m venv /opt/privroute && /opt/privroute/bin/pip install --no-cache-dir --constraint constraints.txt '.[serve,sign]'
 
-FROM python:3.13-slim-trixie
+FROM python:3.11-slim-trixie
 RUN useradd --system --uid 10001 --no-create-home privroute
 COPY --from=build /opt/privroute /opt/privroute
 USER 10001

@@ -65,5 +65,6 @@ def bound(
     bounds = f"--max-requests {max_requests}" + ("" if max_per_pair is None else f" --max-per-pair {max_per_pair}")
     kept = f"--kept-requests {max_requests}" + ("" if max_per_pair is None else f" --kept-per-pair {max_per_pair}")
     files = " ".join(f"--trips '{folder / TRIPS}'" for folder in [*(previous or ()), out])
-    say(f"Approve its budget with: privroute budget init ... --unit user {kept}")
+    if not previous:  # all parts of a data set share one budget
+        say(f"Approve its budget with: privroute budget init ... --unit user {kept}")
     say(f"Read it with: privroute learn ... {files} --unit user {bounds} --pre-bounded")
