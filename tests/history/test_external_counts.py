@@ -58,6 +58,19 @@ def test_rows_are_added_up_and_bad_ones_dropped(tmp_path: Path) -> None:
     assert (seen[0].within_zone, seen[0].unknown_zone) == (1, 1)
 
 
+def test_every_day_and_pair_has_the_count_of_its_own_row() -> None:
+    pairs, names = CITY.demand.pairs, CITY.network.node_labels
+    numbers = np.arange(1, 2 * len(pairs) + 1).reshape(2, len(pairs))
+    rows = [
+        (DAY + dt.timedelta(days=day), str(names[pairs.origin[at]]), str(names[pairs.destination[at]]), number)
+        for (day, at), number in np.ndenumerate(numbers)
+    ]
+    given = table(
+        **dict(zip(("day", "origin", "destination", "trips"), map(list, zip(*rows, strict=True)), strict=True))
+    )
+    assert np.array_equal(pr.read_counts(given, study(), report=lambda _: None).counts, numbers)
+
+
 @pytest.mark.parametrize("in_file", [False, True])
 def test_values_that_python_cannot_hold_are_dropped_like_others(tmp_path: Path, in_file: bool) -> None:
     days = pa.array([(DAY - dt.date(1970, 1, 1)).days, 2**31 - 1, -(2**31), None], pa.int32()).view(pa.date32())

@@ -1,0 +1,50 @@
+"""Lines and columns of trip files in pieces: where these are cut does not matter."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.history.trip_cases import read
+
+from privroute.history import trip_batches
+
+LONGEST = 20
+
+
+@pytest.mark.parametrize("length", range(LONGEST - 1, LONGEST + 4))
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_a_line_is_too_long_or_not_wherever_chunks_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int, end: str
+) -> None:
+    monkeypatch.setattr(trip_batches, "LONGEST_TEXT", LONGEST)
+    path = tmp_path / "trips.csv"
+    lines = ["a,b", "1,x", "2".ljust(length - 2, "-") + ",y", "3,z", "4".ljust(length - 2, "-") + ",y"]
+    seen = set()
+    for ended in (True, False):
+        path.write_bytes((end.join(lines) + ended * end).encode())
+        for chunk in range(1, 80):
+            monkeypatch.setattr(trip_batches, "_CHUNK_BYTES", chunk)
+            dropped: list[int] = []
+            batches = trip_batches.csv_batches(path, ",", 2, [0], dropped.append)
+            found = tuple(text[0] for (column,) in batches for text in column.to_pylist())
+            seen.add((found, sum(dropped)))
+    assert seen == {(("1", "2", "3", "4"), 0) if length <= LONGEST else (("1", "3"), 2)}
+
+
+def test_a_time_of_the_oldest_type_that_nanoseconds_cannot_hold_is_no_other_time(tmp_path: Path) -> None:
+    """In 64 bits of nanoseconds it would be a time within the period, 584 years earlier."""
+    within = dt.datetime(2026, 3, 27, 7, 30)  # noqa: DTZ001 - local time
+    table = pa.table(
+        {
+            "origin": [1, 1],
+            "destination": [2, 2],
+            "departure": pa.array([within, within + dt.timedelta(microseconds=2**64 // 1000)], pa.timestamp("us")),
+        }
+    )
+    pq.write_table(table, tmp_path / "trips.parquet", use_deprecated_int96_timestamps=True)
+    _, rows = read(tmp_path / "trips.parquet")
+    assert (rows.counted, rows.outside) == (1, 1)

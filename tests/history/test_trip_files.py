@@ -1,0 +1,42 @@
+"""Trip files and their headers: what decides about a file as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.history.held import everything
+from tests.history.trip_cases import read
+
+from privroute.errors import FormatError
+from privroute.history.trip_texts import LONGEST_TEXT
+
+HEADER = b"origin,destination,departure"
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (HEADER + b",MARK\xff", "not UTF-8 text, or too long"),
+        (HEADER + b",MARK\0", "not UTF-8 text, or too long"),
+        (HEADER + b"," + b"MARK" * LONGEST_TEXT, "not UTF-8 text, or too long"),
+        (HEADER + b',"MARK', "check its quotes"),
+        (b" ", "its first line is"),
+    ],
+    ids=["not UTF-8", "NUL", "too long", "open quote", "blank"],
+)
+def test_a_header_that_cannot_be_one_is_refused_and_not_quoted(tmp_path: Path, header: bytes, message: str) -> None:
+    path = tmp_path / "trips.csv"
+    path.write_bytes(header + b"\n1,2,2026-03-27 07:30,u\n")
+    with pytest.raises(FormatError, match=message) as caught:
+        read(path)
+    assert "MARK" not in everything(caught.value)
+
+
+@pytest.mark.parametrize(("ending", "kind"), [(".gz", "gzip"), (".zst", "zstd")])
+def test_compressed_files_are_read_by_their_ending(tmp_path: Path, ending: str, kind: str) -> None:
+    path = tmp_path / f"trips.csv{ending}"
+    with pa.CompressedOutputStream(str(path), kind) as stream:
+        stream.write(HEADER + b"\n1,2,2026-03-27 07:30\n")
+    assert read(path)[1].counted == 1
