@@ -61,12 +61,11 @@ def test_rows_are_added_up_and_bad_ones_dropped(tmp_path: Path) -> None:
 def test_every_day_and_pair_has_the_count_of_its_own_row() -> None:
     pairs, names = CITY.demand.pairs, CITY.network.node_labels
     numbers = np.arange(1, 2 * len(pairs) + 1).reshape(2, len(pairs))
-    rows = [
-        (DAY + dt.timedelta(days=day), str(names[pairs.origin[at]]), str(names[pairs.destination[at]]), number)
-        for (day, at), number in np.ndenumerate(numbers)
-    ]
     given = table(
-        **dict(zip(("day", "origin", "destination", "trips"), map(list, zip(*rows, strict=True)), strict=True))
+        day=[DAY] * len(pairs) + [DAY + dt.timedelta(days=1)] * len(pairs),
+        origin=[str(names[node]) for node in pairs.origin] * 2,
+        destination=[str(names[node]) for node in pairs.destination] * 2,
+        trips=numbers.ravel(),
     )
     assert np.array_equal(pr.read_counts(given, study(), report=lambda _: None).counts, numbers)
 

@@ -57,6 +57,14 @@ def test_polygons_have_no_fallback_unless_a_distance_is_given(tmp_path: Path) ->
     assert read(path, areas=True, **ENDS, max_zone_distance_km=0.3)[1].counted == 0
 
 
+@pytest.mark.parametrize("reach_km", [1.0, 50.0, 5000.0])
+def test_the_reach_is_in_kilometres_on_the_earth(reach_km: float) -> None:
+    """Southwards from the two zones in the south, along their meridians; a quarter of one is 10,007.5 km."""
+    latitude = 52.5 - np.array([0.999, 1.001]) * reach_km / 10_007.557 * 90
+    for node, longitude in enumerate((13.4, 13.5)):
+        assert NearestZone(NETWORK, reach_km)(np.full(2, longitude), latitude).tolist() == [node, -1]
+
+
 def test_a_grid_reaches_as_far_as_its_cells() -> None:
     network = pr.with_grid(NETWORK, 3.0)
     assert NearestZone(network, None).max_zone_distance_km == 3.0
