@@ -27,7 +27,8 @@ def test_every_reason_for_dropping_a_row_is_said_with_its_number() -> None:
 
 @pytest.mark.parametrize("options", UNITS, ids=["request", "user", "weights"])
 def test_a_trip_that_no_path_connects_counts_nowhere(tmp_path: Path, options: dict[str, Any]) -> None:
-    path, seen = tmp_path / "trips.csv", []
+    path = tmp_path / "trips.csv"
+    seen: list[TripRows] = []
     lines = [f"{ends},2026-03-02 07:30,u,2" for ends in ("c,a", "c,b", "a,c", "c,c", "c,d")]
     path.write_text("\n".join(["origin,destination,departure,user,volume", *lines]) + "\n")
     wanted: dict[str, Any] = {"period": "07:00-08:00", "dates": DATES, "on_unreachable": "drop"} | options
@@ -38,7 +39,8 @@ def test_a_trip_that_no_path_connects_counts_nowhere(tmp_path: Path, options: di
 
 
 def test_a_count_that_no_path_connects_is_dropped(tmp_path: Path) -> None:
-    path, seen = tmp_path / "daily.csv", []
+    path = tmp_path / "daily.csv"
+    seen: list[TripRows] = []
     path.write_text("date,origin,destination,trips\n2026-03-02,c,a,5\n2026-03-03,a,c,2\n2026-03-02,c,c,7\n")
     of_file = pr.read_daily_od(path, ROADS, dates=DATES, on_unreachable="drop", report=seen.append)
     study = pr.Study(ROADS, of_file.frame, pr.Guarantee(1.0, 1e-6), pr.Counts())
