@@ -11,6 +11,7 @@ import pytest
 from tests.history.trip_cases import read
 
 from privroute.history import trip_batches
+from privroute.history.row_groups import row_group_batches
 
 LONGEST = 20
 
@@ -48,3 +49,12 @@ def test_a_time_of_the_oldest_type_that_nanoseconds_cannot_hold_is_no_other_time
     pq.write_table(table, tmp_path / "trips.parquet", use_deprecated_int96_timestamps=True)
     _, rows = read(tmp_path / "trips.parquet")
     assert (rows.counted, rows.outside) == (1, 1)
+
+
+def test_columns_that_are_not_named_are_not_decoded(tmp_path: Path) -> None:
+    """What stands there then needs no memory and stops nothing."""
+    path = tmp_path / "trips.parquet"
+    pq.write_table(pa.table({"note": ["x", "y"], "origin": ["1", "2"], "user": [1, 2]}), path)
+    for names in (["origin"], ["user"], ["user", "origin"]):
+        batches = list(row_group_batches(path, names))
+        assert {frozenset(batch.schema.names) for batch in batches} == {frozenset(names)}

@@ -111,15 +111,6 @@ def test_a_long_text_in_all_rows_of_a_user_needs_little_memory(tmp_path: Path, c
     assert most < 2**29
 
 
-def test_columns_that_are_not_named_are_not_decoded(tmp_path: Path) -> None:
-    path = tmp_path / "trips.parquet"
-    table = table_of("origin", ["1"] * 2).append_column("note", pa.array(["x" * 2**26, ""]))
-    pq.write_table(table, path, use_dictionary=False)
-    counted, most = peak(path)
-    assert counted == 2
-    assert most < 2**25
-
-
 def test_long_texts_are_read_alike_in_runs_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The way of reading depends on sizes of several rows; what is read does not."""
     ids = ["abcdefg"[number % 7] * (1 + 40 * (number % 11)) for number in range(700)]
