@@ -1,0 +1,23 @@
+"""Columns of trip tables: which texts and numbers are times, zones and ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.history.trip_cases import read, write_csv
+
+
+@pytest.mark.parametrize(
+    ("time_format", "within", "outside"),
+    [
+        ("%H o'clock, %d.%m.%Y", "07 o'clock, 27.03.2026", "08 o'clock, 27.03.2026"),
+        ("%Y-%m-%d %H:%M:%S.%n", "2026-03-27 07:59:59.999999999", "2026-03-27 06:59:59.999999999"),
+        ("%Y-%m-%d %H:%M %z", "2026-03-27 08:30 +01:00", "2026-03-27 07:30 +01:00"),
+        ("%Y-%m-%d %H:%M%%n", "2026-03-27 07:30%n", "2026-03-27 08:30%n"),
+    ],
+)
+def test_times_are_read_in_the_letters_of_a_format(tmp_path: Path, time_format: str, within: str, outside: str) -> None:
+    path = write_csv(tmp_path, *(f'1,2,"{text}",u' for text in (within, outside, f"{within}x", "x", "")))
+    _, rows = read(path, time_format=time_format, tz="UTC")
+    assert (rows.counted, rows.outside, rows.unreadable_time) == (1, 1, 3)
