@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.history.trip_cases import read, write_csv
+from tests.history.trip_cases import NETWORK, read, write_csv
 
+import privroute as pr
 from privroute.errors import HistoryError
+from privroute.study.contribution import Contribution
 
 ZONES = ("1", "2", "a b")
 ENDS = [(first, second) for first in ZONES for second in ZONES if first != second]
@@ -67,3 +70,14 @@ def test_an_assertion_holds_if_each_user_is_within_both_bounds(tmp_path: Path, h
     else:
         with pytest.raises(HistoryError, match="asserts that there are at most"):
             read(path, **options)
+
+
+@pytest.mark.parametrize("unit", ["user", "user-day"])
+def test_a_measured_total_may_be_of_no_requests(tmp_path: Path, unit: Any) -> None:
+    """No row decides whether there is a history."""
+    whole, _ = read(write_csv(tmp_path))
+    frame = replace(whole.frame, contribution=Contribution(unit, 3, max_for_total=5))
+    study = pr.Study(NETWORK, frame, pr.Guarantee(1.0, 1e-6, unit))
+    for lines, total in (([], 0), (UNUSABLE, 0), (lines_of("u", (ENDS[0], 1)), 1)):
+        history = pr.read_trips(write_csv(tmp_path, *lines), study, report=lambda _: None)
+        assert history.requests == total == history.counts.sum()

@@ -114,6 +114,9 @@ def test_bounds_hold_in_all_periods_together_or_in_each(tmp_path: Path, unit: An
     # of each unit at most 3, and 2 for one pair: the unit's trips may have fewer pairs than that
     assert sum(min(number, 2) for number in made.values()) <= histories.total
     assert histories.total <= sum(min(number, 3) for number in made.values())
+    again = PeriodHistories.of(frame, list(histories.parts()))
+    assert again.requests == histories.requests
+    assert list(again.parts()) == list(histories.parts())
 
 
 def test_large_tables_are_added_up_like_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,3 +40,15 @@ def test_compressed_files_are_read_by_their_ending(tmp_path: Path, ending: str, 
     with pa.CompressedOutputStream(str(path), kind) as stream:
         stream.write(HEADER + b"\n1,2,2026-03-27 07:30\n")
     assert read(path)[1].counted == 1
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+@pytest.mark.parametrize("kept", [0, 40])
+def test_a_compressed_file_that_is_damaged_is_refused_and_not_quoted(tmp_path: Path, ending: str, kept: int) -> None:
+    path = tmp_path / f"trips.csv{ending}"
+    with pa.CompressedOutputStream(str(path), "gzip" if ending == ".gz" else "zstd") as stream:
+        stream.write(HEADER + b"\n" + b"".join(b"1,2,2026-03-27 07:%02d:00\n" % minute for minute in range(60)))
+    path.write_bytes(path.read_bytes()[:kept] + b"MARK" * 9)
+    with pytest.raises(FormatError, match="damaged") as caught:
+        read(path)
+    assert "MARK" not in everything(caught.value)
