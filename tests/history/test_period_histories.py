@@ -119,6 +119,18 @@ def test_bounds_hold_in_all_periods_together_or_in_each(tmp_path: Path, unit: An
     assert list(again.parts()) == list(histories.parts())
 
 
+def test_one_part_of_trips_is_enough_to_be_private_and_one_of_given_counts_to_be_asserted() -> None:
+    calendar = pr.Calendar.of(["06:00-08:00/60min"], DATES)
+    frame = pr.Frame(pr.sioux_falls().demand.pairs, calendar)
+    zeros = [np.zeros((part.days, len(frame.pairs)), np.int64) for part in frame.parts]
+    for said in ((False, False), (False, True), (True, True)):
+        made = [pr.DemandHistory.of(*each) for each in zip(frame.parts, zeros, strict=True)]
+        simulated = [pr.DemandHistory.of(h.frame, h.counts, simulated=s) for h, s in zip(made, said, strict=True)]
+        elsewhere = [pr.DemandHistory.of(h.frame, h.counts, elsewhere=s) for h, s in zip(made, said, strict=True)]
+        assert PeriodHistories.of(frame, simulated).simulated == all(said)
+        assert PeriodHistories.of(frame, elsewhere).elsewhere == any(said)
+
+
 def test_large_tables_are_added_up_like_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = np.random.default_rng(1)
     monkeypatch.setattr("privroute.history.period_histories._WAITING", 50)

@@ -48,6 +48,8 @@ def test_a_count_that_no_path_connects_is_dropped(tmp_path: Path) -> None:
     given = pr.read_counts(table.append_column("trips", pa.array([5, 2, 7, 4])), study, report=seen.append)
     for history, trips in ((of_file, 2), (given, 6)):
         assert history.counts.sum() == history.counts[1, _pair(history, 0, 2)] == trips
+    assert given.elsewhere
+    assert not of_file.elsewhere
     assert seen == [
         TripRows(counted=1, no_path=1, within_zone=1),
         TripRows(counted=2, no_path=1, within_zone=1),
