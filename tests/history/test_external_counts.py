@@ -120,6 +120,9 @@ def test_a_stream_does_not_take_them(tmp_path: Path) -> None:
     counts = pr.read_counts(table(), of_one_day, report=lambda _: None)
     with pytest.raises(HistoryError, match="counted by privroute"):
         pr.Stream(tmp_path / "days", CITY.network, pr.Guarantee(1.0, 1e-6)).add_day(counts)
+    for day in counts.each_day():
+        with pytest.raises(HistoryError, match="counted by privroute"):
+            pr.Stream(tmp_path / "days", CITY.network, pr.Guarantee(1.0, 1e-6)).add_day(day)
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,16 @@ class TestDailyFile:
         with pytest.raises(HistoryError):
             self.read(tmp_path, self.text, dates=dates)
 
+    @pytest.mark.parametrize(
+        "said",
+        [{"dates": ("2026-03-02", "2026-03-03")}, {"period_min": 60}, {"expansion": 1.0}, {"on_unreachable": "error"}],
+    )
+    def test_what_the_study_sets_is_not_said_again(self, said: dict[str, Any]) -> None:
+        calendar = pr.Calendar.of("07:00-08:00", ("2026-03-02", "2026-03-03"))
+        study = pr.Study(self.network, pr.Frame(pr.Pairs.of_zones(self.network), calendar), mechanism="none")
+        with pytest.raises(HistoryError, match=f"the study already sets {next(iter(said))}"):
+            pr.read_daily_od("never-opened.csv", study, **said)
+
 
 class TestSimulation:
     demand = SCENARIO.demand

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.history.held import everything
-from tests.history.trip_cases import read
+from tests.history.trip_cases import read, write_parquet
 
 from privroute.errors import FormatError
 from privroute.history.trip_texts import LONGEST_TEXT
@@ -50,5 +51,13 @@ def test_a_compressed_file_that_is_damaged_is_refused_and_not_quoted(tmp_path: P
         stream.write(HEADER + b"\n" + b"".join(b"1,2,2026-03-27 07:%02d:00\n" % minute for minute in range(60)))
     path.write_bytes(path.read_bytes()[:kept] + b"MARK" * 9)
     with pytest.raises(FormatError, match="damaged") as caught:
+        read(path)
+    assert "MARK" not in everything(caught.value)
+
+
+@pytest.mark.parametrize("column", [[{"MARK": 1}], [[1]]])
+def test_a_type_that_cannot_be_read_is_named_without_what_stands_in_it(tmp_path: Path, column: Any) -> None:
+    path = write_parquet(tmp_path / "trips.parquet", origin=column, destination=[2], departure=["2026-03-27 07:30"])
+    with pytest.raises(FormatError, match="has the type (struct|list); zones are") as caught:
         read(path)
     assert "MARK" not in everything(caught.value)

@@ -50,6 +50,15 @@ def test_each_reason_is_counted_by_itself(tmp_path: Path) -> None:
     assert "look swapped" in f"{rows}"
 
 
+def test_a_place_beyond_any_side_is_outside_and_one_within_all_of_them_is_not() -> None:
+    west, south, east, north = 13.35, 52.45, 13.55, 52.65
+    beyond = [(west - 1, 52.5), (east + 1, 52.5), (13.4, south - 1), (13.4, north + 1)]
+    within = [(13.43, 52.575), (13.425, 52.571)]  # in the hole
+    longitude, latitude = np.array([*beyond, *within]).T
+    for find in (NearestZone(AREAS, None), NearestZone(NETWORK, 0.001)):
+        assert find.codes(longitude, latitude).tolist() == [-2] * 4 + [-1] * 2
+
+
 def test_polygons_have_no_fallback_unless_a_distance_is_given(tmp_path: Path) -> None:
     path = trips(tmp_path, [(13.34, 52.5)])
     assert read(path, areas=True, **ENDS)[1].outside_network == 1
