@@ -243,7 +243,7 @@ class TestDailyFile:
     )
     def test_what_the_study_sets_is_not_said_again(self, said: dict[str, Any]) -> None:
         calendar = pr.Calendar.of("07:00-08:00", ("2026-03-02", "2026-03-03"))
-        study = pr.Study(self.network, pr.Frame(pr.Pairs.of_zones(self.network), calendar), mechanism="none")
+        study = pr.Study(self.network, pr.Frame(pr.Pairs.of_zones(self.network), calendar), mechanism="none")  # type: ignore[arg-type]  # a name
         with pytest.raises(HistoryError, match=f"the study already sets {next(iter(said))}"):
             pr.read_daily_od("never-opened.csv", study, **said)
 
