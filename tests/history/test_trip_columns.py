@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.history.trip_cases import read, write_csv
+from tests.history.trip_cases import read, write_csv, write_parquet
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,17 @@ def test_times_are_read_in_the_letters_of_a_format(tmp_path: Path, time_format: 
     path = write_csv(tmp_path, *(f'1,2,"{text}",u' for text in (within, outside, f"{within}x", "x", "")))
     _, rows = read(path, time_format=time_format, tz="UTC")
     assert (rows.counted, rows.outside, rows.unreadable_time) == (1, 1, 3)
+
+
+@pytest.mark.parametrize(("blanks", "counted"), [(200, 1), (300, 0)])
+@pytest.mark.parametrize("column", ["origin", "departure"])
+def test_a_text_that_is_too_long_is_missing_in_files_of_every_kind(
+    tmp_path: Path, column: str, blanks: int, counted: int
+) -> None:
+    good = {"origin": "1", "destination": "2", "departure": "2026-03-27 07:30"}
+    row = good | {column: " " * blanks + good[column]}
+    paths = [
+        write_csv(tmp_path, ",".join(row.values()), header=",".join(row)),
+        write_parquet(tmp_path / "trips.parquet", **{name: [text] for name, text in row.items()}),
+    ]
+    assert [read(path)[1].counted for path in paths] == [counted, counted]
