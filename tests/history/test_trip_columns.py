@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.history.trip_cases import read, write_csv, write_parquet
+from tests.history.trip_cases import counts_of, read, write_csv, write_parquet
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,13 @@ def test_a_text_that_is_too_long_is_missing_in_files_of_every_kind(
         write_parquet(tmp_path / "trips.parquet", **{name: [text] for name, text in row.items()}),
     ]
     assert [read(path)[1].counted for path in paths] == [counted, counted]
+
+
+def test_instants_of_a_whole_year_are_read_by_the_clock_of_their_season(tmp_path: Path) -> None:
+    """Clocks change twice in it."""
+    utc = ["2026-01-15 06:30Z", "2026-07-15 05:30Z", "2026-12-15 06:30Z"]
+    other = ["2026-01-15 05:30Z", "2026-07-15 06:30Z", "2026-12-15 05:30Z"]
+    path = write_csv(tmp_path, *(f"1,2,{text},u" for text in [*utc, *other]))
+    history, rows = read(path, tz="Europe/Berlin", dates=("2026-01-01", "2026-12-31"))
+    assert [day for day, *_ in counts_of(history)] == [text[:10] for text in utc]
+    assert (rows.counted, rows.outside) == (3, 3)

@@ -74,6 +74,11 @@ def test_the_reach_is_in_kilometres_on_the_earth(reach_km: float) -> None:
         assert NearestZone(NETWORK, reach_km)(np.full(2, longitude), latitude).tolist() == [node, -1]
 
 
+def test_a_reach_of_more_than_half_the_way_around_the_earth_is_all_of_it() -> None:
+    for reach_km in (20_016, 30_000, 1e9):
+        assert NearestZone(NETWORK, reach_km)(np.array([13.4 - 180]), np.array([-52.5])).min() >= 0
+
+
 def test_a_grid_reaches_as_far_as_its_cells() -> None:
     network = pr.with_grid(NETWORK, 3.0)
     assert NearestZone(network, None).max_zone_distance_km == 3.0
