@@ -40,7 +40,7 @@ def test_a_text_that_is_too_long_is_missing_in_files_of_every_kind(
 def test_instants_of_a_whole_year_are_read_by_the_clock_of_their_season(tmp_path: Path) -> None:
     """Clocks change twice in it."""
     utc = ["2026-01-15 06:30Z", "2026-07-15 05:30Z", "2026-12-15 06:30Z"]
-    other = ["2026-01-15 05:30Z", "2026-07-15 06:30Z", "2026-12-15 05:30Z"]
+    other = ["2026-01-16 05:30Z", "2026-07-16 06:30Z", "2026-12-16 05:30Z"]
     path = write_csv(tmp_path, *(f"1,2,{text},u" for text in [*utc, *other]))
     history, rows = read(path, tz="Europe/Berlin", dates=("2026-01-01", "2026-12-31"))
     assert [day for day, *_ in counts_of(history)] == [text[:10] for text in utc]
