@@ -138,6 +138,8 @@ class TestMatrices:
     def test_period_and_expansion_are_kept(self) -> None:
         history = pr.DemandHistory.from_matrices(self.network, [[[0, 6], [0, 0]]], period_min=3, expansion=10)
         assert (history.period_min, history.expansion) == (3, 10)
+        usual = pr.DemandHistory.from_matrices(self.network, [[[0, 6], [0, 0]]])
+        assert (usual.period_min, usual.expansion) == (60, 1)
         assert history.mean.rate_per_min.tolist() == [20, 0]
 
     @pytest.mark.parametrize(

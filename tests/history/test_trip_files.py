@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +62,29 @@ def test_a_type_that_cannot_be_read_is_named_without_what_stands_in_it(tmp_path:
     with pytest.raises(FormatError, match="has the type (struct|list); zones are") as caught:
         read(path)
     assert "MARK" not in everything(caught.value)
+
+
+LOCAL = dt.datetime(2026, 3, 27, 7, 30)  # noqa: DTZ001 - local time
+UNUSABLE: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"origin": [LOCAL]}, {}, "origin holds times without an offset; zones are"),
+    ({"destination": [LOCAL.replace(tzinfo=dt.UTC)]}, {}, "destination holds times with an offset from UTC; zones are"),
+    ({"x": [LOCAL], "y": [1.0]}, {"origin": ("x", "y")}, "origin_lon holds times without an offset; coordinates are"),
+    ({"x": [1.0], "y": [LOCAL]}, {"origin": ("x", "y")}, "origin_lat holds times without an offset; coordinates are"),
+    ({"user": [LOCAL]}, {"unit": "user", "max_requests": 1}, "user_id holds times without an offset; user ids are"),
+    ({"volume": [LOCAL]}, {"weight": "volume", "max_weight": 2}, "weight holds times without an offset; weights are"),
+    ({"departure": [1]}, {}, "departure holds whole numbers; departure times are"),
+    ({"departure": [1.5]}, {}, "departure holds fractions; departure times are"),
+    ({"departure": [LOCAL]}, {"epoch_unit": "s", "tz": "UTC"}, "departure holds times without an offset; with epoch"),
+]
+
+
+@pytest.mark.parametrize(("columns", "options", "message"), UNUSABLE)
+def test_a_column_of_another_kind_is_refused_by_what_it_holds(
+    tmp_path: Path, columns: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    good = {"origin": [1], "destination": [2], "departure": ["2026-03-27 07:30"]}
+    if isinstance(options.get("origin"), tuple):
+        options = {"destination": ("u", "v"), **options}
+        good |= {"u": [1.0], "v": [1.0]}
+    with pytest.raises(FormatError, match=f"the column for {message}"):
+        read(write_parquet(tmp_path / "trips.parquet", **good | columns), **options)
