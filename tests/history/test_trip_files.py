@@ -36,11 +36,15 @@ def test_a_header_that_cannot_be_one_is_refused_and_not_quoted(tmp_path: Path, h
     assert "MARK" not in everything(caught.value)
 
 
-@pytest.mark.parametrize(("ending", "kind"), [(".gz", "gzip"), (".zst", "zstd")])
-def test_compressed_files_are_read_by_their_ending(tmp_path: Path, ending: str, kind: str) -> None:
-    path = tmp_path / f"trips.csv{ending}"
-    with pa.CompressedOutputStream(str(path), kind) as stream:
-        stream.write(HEADER + b"\n1,2,2026-03-27 07:30\n")
+@pytest.mark.parametrize("ending", [".csv", ".TSV", ".txt", ".csv.gz", ".tsv.zst", ".parquet", ".parq", ".pq"])
+def test_files_are_read_by_their_ending(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"my.trips{ending}"
+    if ending.startswith(".p"):
+        write_parquet(path, origin=[1], destination=[2], departure=["2026-03-27 07:30"])
+    else:
+        kind = {"gz": "gzip", "zst": "zstd"}.get(path.suffix[1:])
+        with pa.CompressedOutputStream(str(path), kind) if kind else path.open("wb") as stream:
+            stream.write(HEADER + b"\n1,2,2026-03-27 07:30\n")
     assert read(path)[1].counted == 1
 
 

@@ -25,6 +25,12 @@ def test_every_reason_for_dropping_a_row_is_said_with_its_number() -> None:
     assert "dropped" not in str(TripRows(counted=1))
 
 
+def test_an_assertion_that_rows_contradict_is_a_warning() -> None:
+    for asserted, above in ((True, 1), (True, 0), (False, 1), (False, 0)):
+        said = str(TripRows(counted=1, above_bounds=above, pre_bounded=asserted))
+        assert ("WARNING: pre_bounded asserts" in said) == (asserted and above > 0)
+
+
 @pytest.mark.parametrize("options", UNITS, ids=["request", "user", "weights"])
 def test_a_trip_that_no_path_connects_counts_nowhere(tmp_path: Path, options: dict[str, Any]) -> None:
     path = tmp_path / "trips.csv"
