@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -58,3 +59,16 @@ def test_columns_that_are_not_named_are_not_decoded(tmp_path: Path) -> None:
     for names in (["origin"], ["user"], ["user", "origin"]):
         batches = list(row_group_batches(path, names))
         assert {frozenset(batch.schema.names) for batch in batches} == {frozenset(names)}
+
+
+@pytest.mark.parametrize("role", ["origin", "user", "departure"])
+def test_a_number_beyond_64_signed_bits_costs_its_own_row_only(tmp_path: Path, role: str) -> None:
+    for number in (2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1):
+        columns: dict[str, Any] = {"origin": [1, 1], "destination": [2, 2], "user": [7, 7]}
+        columns["departure"] = [1_774_596_600] * 2  # at 7:30
+        columns[role] = pa.array([columns[role][0], number], pa.uint64())
+        pq.write_table(pa.table(columns), tmp_path / "trips.parquet")
+        options: dict[str, Any] = {"unit": "user", "max_requests": 1, "epoch_unit": "s", "tz": "UTC"}
+        _, rows = read(tmp_path / "trips.parquet", **options)
+        assert rows.read == 2
+        assert rows.counted == (2 if role == "user" and number < 2**63 else 1)
