@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.history.trip_cases import counts_of, read, write_csv, write_parquet
 
@@ -45,3 +48,17 @@ def test_instants_of_a_whole_year_are_read_by_the_clock_of_their_season(tmp_path
     history, rows = read(path, tz="Europe/Berlin", dates=("2026-01-01", "2026-12-31"))
     assert [day for day, *_ in counts_of(history)] == [text[:10] for text in utc]
     assert (rows.counted, rows.outside) == (3, 3)
+
+
+@pytest.mark.parametrize("period", [("07:00", "08:00"), ["07:00-08:00", "09:00-10:00"], ("22:00", "08:00")])
+def test_a_period_begins_and_ends_on_the_first_and_last_day_as_on_others(tmp_path: Path, period: Any) -> None:
+    begins = "22:00" if period == ("22:00", "08:00") else "07:00"
+    ends = "10:00" if isinstance(period, list) else "08:00"
+    last_day = "2026-03-31" if begins == "22:00" else "2026-03-30"
+    first = dt.datetime.fromisoformat(f"2026-03-27 {begins}")
+    last = dt.datetime.fromisoformat(f"{last_day} {ends}")
+    least = dt.timedelta(microseconds=1)
+    for times, counted in (((first, last - least), 2), ((first - least, last), 0)):
+        columns = {"origin": [1, 1], "destination": [2, 2], "departure": pa.array(times, pa.timestamp("us"))}
+        _, rows = read(write_parquet(tmp_path / "trips.parquet", **columns), period=period)
+        assert (rows.counted, rows.outside) == (counted, 2 - counted)
