@@ -50,13 +50,19 @@ def test_instants_of_a_whole_year_are_read_by_the_clock_of_their_season(tmp_path
     assert (rows.counted, rows.outside) == (3, 3)
 
 
-@pytest.mark.parametrize("period", [("07:00", "08:00"), ["07:00-08:00", "09:00-10:00"], ("22:00", "08:00")])
-def test_a_period_begins_and_ends_on_the_first_and_last_day_as_on_others(tmp_path: Path, period: Any) -> None:
-    begins = "22:00" if period == ("22:00", "08:00") else "07:00"
-    ends = "10:00" if isinstance(period, list) else "08:00"
-    last_day = "2026-03-31" if begins == "22:00" else "2026-03-30"
-    first = dt.datetime.fromisoformat(f"2026-03-27 {begins}")
-    last = dt.datetime.fromisoformat(f"{last_day} {ends}")
+@pytest.mark.parametrize(
+    ("period", "begins", "ends"),
+    [
+        ("07:00-08:00", "2026-03-27 07:00", "2026-03-30 08:00"),
+        (["07:00-08:00", "09:00-10:00"], "2026-03-27 07:00", "2026-03-30 10:00"),
+        ("22:00-08:00", "2026-03-27 22:00", "2026-03-31 08:00"),
+        ("00:00-24:00", "2026-03-27 00:00", "2026-03-31 00:00"),
+    ],
+)
+def test_a_period_begins_and_ends_on_the_first_and_last_day_as_on_others(
+    tmp_path: Path, period: Any, begins: str, ends: str
+) -> None:
+    first, last = map(dt.datetime.fromisoformat, (begins, ends))
     least = dt.timedelta(microseconds=1)
     for times, counted in (((first, last - least), 2), ((first - least, last), 0)):
         columns = {"origin": [1, 1], "destination": [2, 2], "departure": pa.array(times, pa.timestamp("us"))}
