@@ -167,9 +167,9 @@ def test_files_of_different_types_are_refused(tmp_path: Path) -> None:
     texts = written(tmp_path / "texts.parquet", table(20) | {"user": ["u"] * 20})
     with pytest.raises(HistoryError, match="columns of different types"):
         bound_trips([numbers, texts], tmp_path / "kept", max_requests=2)
-    bound_trips(numbers, tmp_path / "kept", max_requests=2)
+    bound_trips(numbers, tmp_path / "new" / "kept", max_requests=2)
     with pytest.raises(HistoryError, match="have other types than the new files"):
-        bound_trips(texts, tmp_path / "more", max_requests=2, previous=[tmp_path / "kept"])
+        bound_trips(texts, tmp_path / "more", max_requests=2, previous=[tmp_path / "new" / "kept"])
 
 
 def test_a_damaged_file_leaves_no_kept_set(tmp_path: Path) -> None:

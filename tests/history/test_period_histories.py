@@ -115,6 +115,7 @@ def test_bounds_hold_in_all_periods_together_or_in_each(tmp_path: Path, unit: An
     # of each unit at most 3, and 2 for one pair: the unit's trips may have fewer pairs than that
     assert sum(min(number, 2) for number in made.values()) <= histories.total
     assert histories.total <= sum(min(number, 3) for number in made.values())
+    assert np.array_equal(histories.pair_sums, sum(part.counts.sum(axis=0) for part in histories.parts()))
     again = PeriodHistories.of(frame, list(histories.parts()))
     assert again.requests == histories.requests
     assert list(again.parts()) == list(histories.parts())
