@@ -13,6 +13,7 @@ from tests.history.trip_cases import read
 
 from privroute.history import trip_batches
 from privroute.history.row_groups import row_group_batches
+from privroute.history.trip_texts import TextRule
 
 LONGEST = 20
 
@@ -72,3 +73,19 @@ def test_a_number_beyond_64_signed_bits_costs_its_own_row_only(tmp_path: Path, r
         _, rows = read(tmp_path / "trips.parquet", **options)
         assert rows.read == 2
         assert rows.counted == (2 if role == "user" and number < 2**63 else 1)
+
+
+@pytest.mark.parametrize(
+    ("unit", "numbers", "expected"),
+    [
+        ("s", [1, -1, 2**62 // 10**6, 2**62, -(2**63)], [10**6, -(10**6), 2**62 // 10**6 * 10**6, None, None]),
+        ("ms", [1, -1, 2**62 // 1000, 2**62, -(2**63)], [1000, -1000, 2**62 // 1000 * 1000, None, None]),
+        ("us", [1, -1, 2**63 - 1, -(2**63)], [1, -1, 2**63 - 1, -(2**63)]),
+        ("ns", [1999, -1, 2**63 - 1, -(2**63)], [1, -1, (2**63 - 1) // 1000, -(2**63) // 1000]),
+    ],
+)
+def test_times_are_whole_microseconds_rounded_down_or_missing(unit: str, numbers: Any, expected: Any) -> None:
+    column = pa.array([*numbers, None], pa.int64()).cast(pa.timestamp(unit))
+    for times in (column, column.dictionary_encode()):
+        (found,) = trip_batches.plain_columns([times], [TextRule()])
+        assert found.to_pylist() == [*expected, None]
