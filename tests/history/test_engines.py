@@ -91,6 +91,15 @@ def test_long_texts_of_a_relation_are_missing_before_they_are_copied(
     assert max(seen) < 1000
 
 
+def test_a_whole_number_of_128_bits_without_a_sign_is_no_other_number() -> None:
+    server = duckdb.connect()
+    server.execute("CREATE TABLE trips (origin INT, destination INT, departure TIMESTAMP, user UHUGEINT)")
+    values = (7, 2**53, 2**127, 2**128 - 1)
+    server.executemany("INSERT INTO trips VALUES (1, 2, '2026-03-28 07:30:00', ?)", [[value] for value in values])
+    counts, rows = counted(server.table("trips"), unit="user", max_requests=1)
+    assert (sum(counts), rows.missing_user) == (1, 3)
+
+
 @POSTGRES
 @pytest.mark.parametrize(
     "wanted",

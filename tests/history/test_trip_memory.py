@@ -111,6 +111,20 @@ def test_a_long_text_in_all_rows_of_a_user_needs_little_memory(tmp_path: Path, c
     assert most < 3 * 2**27
 
 
+def test_a_row_that_makes_a_row_group_large_does_not_copy_what_others_share(tmp_path: Path) -> None:
+    """Above 128 MiB texts are no longer read as a dictionary: one row more must not repeat the text of the others."""
+    shared, rows = pa.array(["x" * 2**21, "2", "y" * 130 * 2**20], pa.large_string()), 640
+    path = tmp_path / "trips.parquet"
+    options: dict[str, Any] = {"store_schema": False, "compression": "zstd", "write_statistics": False}
+    for last in (1, 2):
+        at = pa.array([0] * rows + [1, last], pa.int32())
+        table = table_of("destination", pa.DictionaryArray.from_arrays(at, shared.slice(0, last + 1)))
+        pq.write_table(table, path, dictionary_pagesize_limit=2**22, **options)
+        counted, most = peak(path)
+        assert counted == (2 if last == 1 else 1)
+        assert most < 2**30
+
+
 def test_long_texts_are_read_alike_in_runs_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The way of reading depends on sizes of several rows; what is read does not."""
     ids = ["abcdefg"[number % 7] * (1 + 40 * (number % 11)) for number in range(700)]

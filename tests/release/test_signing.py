@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.command import run
+from tests.release.days import day_release
 
 import privroute as pr
 from privroute.errors import InputError, PrivrouteError, ReleaseError
@@ -50,6 +51,30 @@ def signed(tmp_path_factory: pytest.TempPathFactory, key: Path) -> Path:
 @pytest.fixture
 def copy(signed: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(signed, tmp_path / "copy"))
+
+
+def test_every_file_of_every_period_is_checked(key: Path, public: Path, tmp_path: Path) -> None:
+    """Periods are read when they are asked for; a signature covers them before."""
+    place = tmp_path / "day"
+    day_release(quality_share=0.0).save(place)
+    pr.sign_release(place, key)
+    assert pr.load_release(place, trusted=public).parts
+    for name in sorted(json.loads((place / "release.json").read_text())["sha256"]):
+        original = (place / name).read_bytes()
+        for changed in (original[:-1] + bytes([original[-1] ^ 1]), None):
+            (place / name).unlink()
+            if changed is not None:
+                (place / name).write_bytes(changed)
+            with pytest.raises(ReleaseError, match=name):
+                pr.load_release(place, trusted=public)
+            with pytest.raises(ReleaseError, match=name):
+                pr.load_release(place, whole=True)
+            (place / name).write_bytes(original)
+    broken = next(place.glob("policy_weekend_*"))
+    broken.write_bytes(broken.read_bytes()[:-1])
+    for words in (("verify", place, "--trusted", public), ("sign", place, "--key", key), ("serve", place, "--port", 0)):
+        done = run(*words)
+        assert (done.code, broken.name in done.err) == (1, True)
 
 
 def test_what_was_signed_is_read(signed: Path, public: Path) -> None:

@@ -51,6 +51,22 @@ def test_departure_selects_the_policy_of_its_period(release: pr.Release, address
     assert httpx.post(f"{address}/v1/batch", json=body).json()["period"] == release.slots[0].as_dict
 
 
+def test_damage_that_comes_later_is_said_without_the_place_of_the_files(release: pr.Release, tmp_path: Path) -> None:
+    place = tmp_path / "day"
+    release.save(place)
+    found = pr.load_release(place, whole=True)
+    for file in place.glob("policy_*"):
+        if found.slot.key not in file.name:
+            file.write_bytes(file.read_bytes()[:-1])
+    with serving(found) as server:
+        for path in ("periods", "routes?origin=1&destination=20&departure=2026-05-09T07:30"):
+            answer = httpx.get(f"{server}/v1/{path}")
+            assert answer.status_code == 500
+            assert "damaged or replaced" in answer.json()["message"]
+            assert str(tmp_path) not in answer.text
+        assert httpx.get(f"{server}/v1/routes", params=ENDS).status_code == 200
+
+
 def test_other_times_are_refused_and_answers_of_two_periods_have_two_tags(address: str) -> None:
     refused = httpx.get(f"{address}/v1/routes", params={**ENDS, "departure": "2026-05-04T12:00"})
     assert (refused.status_code, refused.json()["code"]) == (404, "NoRoute")

@@ -82,9 +82,9 @@ def route(
         line(f"Take route {int(drawn[0]) + 1}.")
 
 
-def load(release: Path, trusted: Path | None = None, at: str | None = None) -> pr.Release:
+def load(release: Path, trusted: Path | None = None, at: str | None = None, *, whole: bool = False) -> pr.Release:
     """Read a release, and choose a period of it; warn on the error stream if it is not private."""
-    found = pr.load_release(release, trusted=trusted)
+    found = pr.load_release(release, trusted=trusted, whole=whole)
     if at is not None:
         found = found.at(at)
     if not found.certificate.private:

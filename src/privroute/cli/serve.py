@@ -54,7 +54,7 @@ def serve(
     """
     gc.disable()  # nothing of what the start imports and reads is garbage; the server turns it on again
     options = _options(basemap, basemap_credit, vehicle_key)
-    serve_release(load(release, trusted), host=host, port=port, open_browser=open_browser, options=options)
+    serve_release(load(release, trusted, whole=True), host=host, port=port, open_browser=open_browser, options=options)
 
 
 def _options(basemap: str | None, credit: str | None, key: Path | None) -> "ServeOptions":

@@ -36,7 +36,7 @@ def sign(
     The signature covers release.json, which holds the certificate and the checksum of every file. The release is read
     and checked first.
     """
-    pr.load_release(release)
+    _read_all(pr.load_release(release, whole=True))
     line(f"Signed {release} with the key {pr.sign_release(release, key)}.")
 
 
@@ -51,5 +51,12 @@ def verify(
     Every file is read and checked as the service would; other files in the folder are refused.
     """
     found = pr.load_release(release, trusted=trusted)
+    _read_all(found)
     private = "private" if found.certificate.private else "NOT PRIVATE"
     line(f"{release} is whole and signed with the trusted key {signed_by(release)} ({private}).")
+
+
+def _read_all(release: pr.Release) -> None:
+    """Read every period, so that what is wrong with one is found."""
+    for _ in release.each():
+        pass

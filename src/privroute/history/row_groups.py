@@ -41,20 +41,22 @@ class _Run:
     """Consecutive row groups that are read in the same way.
 
     dictionaries : columns to read as dictionaries; bytes : of texts, as stored without compression
+    repeats : whether dense texts may be longer than they are stored; longest : bytes of one that may be repeated
     """
 
     groups: list[int]
     dictionaries: frozenset[str]
     rows: int
     bytes: int
-    repeats: bool  # whether dense texts may be longer than they are stored
+    repeats: bool
+    longest: int
 
     @property
     def batch_rows(self) -> int:
         if self.bytes <= _RUN_BYTES and not self.repeats:
             return _BATCH_ROWS
         average = self.bytes // max(1, self.rows)
-        return max(1, min(_BATCH_ROWS, _RUN_BYTES // max(average, LONGEST_TEXT)))
+        return max(1, min(_BATCH_ROWS, _RUN_BYTES // max(average, self.longest, LONGEST_TEXT)))
 
     def continues_with(self, other: _Run) -> bool:
         return (
@@ -108,6 +110,7 @@ def _runs(path: Path, metadata: Any, texts: list[_TextColumn]) -> Iterator[_Run]
             run.groups += following.groups
             run.rows += following.rows
             run.bytes += following.bytes
+            run.longest = max(run.longest, following.longest)
             continue
         if run is not None:
             yield run
@@ -120,35 +123,40 @@ def _run(path: Path, metadata: Any, group: int, texts: list[_TextColumn]) -> _Ru
     """A row group by itself."""
     content = metadata.row_group(group)
     if not (texts and content.num_rows):
-        return _Run([group], frozenset(), content.num_rows, 0, repeats=False)
+        return _Run([group], frozenset(), content.num_rows, 0, repeats=False, longest=0)
     with _reader(path, metadata, frozenset()) as reader:
         # an error where columns are damaged, of which asking below would end the process
         next(reader.iter_batches(1, row_groups=[group], columns=[text.name for text in texts]), None)
     chunks = {text.name: content.column(text.at) for text in texts}
     encodings = {encoding for chunk in chunks.values() for encoding in chunk.encodings}
     size = sum(chunk.total_uncompressed_size for chunk in chunks.values())
-    dictionaries, repeats = set(), False
-    if size > _RUN_BYTES or any(encoding.startswith("DELTA") for encoding in encodings):
+    shared = {name: chunk for name, chunk in chunks.items() if not _DICTIONARIES.isdisjoint(chunk.encodings)}
+    dictionaries, repeats, longest = set(), False, 0
+    if size > _RUN_BYTES or any(_is_delta(encoding) for encoding in encodings):
         # too large for a dictionary, or in an encoding of which Arrow makes none
-        repeats = not encodings.isdisjoint({"DELTA_BYTE_ARRAY", *_DICTIONARIES})
+        repeats = bool(shared) or "DELTA_BYTE_ARRAY" in encodings
+        of_pages = [name for name, chunk in shared.items() if not any(map(_is_delta, chunk.encodings))]
+        longest = max((_longest_shared(path, metadata, group, name) for name in of_pages), default=0)
     else:
-        for name, chunk in chunks.items():
-            if not _DICTIONARIES.isdisjoint(chunk.encodings) and (
-                _is_mostly_positions(chunk) or _has_long_texts(path, metadata, group, name)
-            ):
-                dictionaries.add(name)
+        for name, chunk in shared.items():
+            if _is_mostly_positions(chunk) or _longest_shared(path, metadata, group, name) > SHORT_TEXT:
+                dictionaries.add(name)  # where no text is long, plain texts are read much faster
     if dictionaries:  # so that positions have 32 bits, whatever the stored type says
         dictionaries |= {text.name for text in texts if text.is_dictionary}
-    return _Run([group], frozenset(dictionaries), content.num_rows, size, repeats)
+    return _Run([group], frozenset(dictionaries), content.num_rows, size, repeats, longest)
+
+
+def _is_delta(encoding: str) -> bool:
+    return encoding.startswith("DELTA")
 
 
 def _is_mostly_positions(chunk: Any) -> bool:
     return bool(chunk.total_uncompressed_size <= _INDEX_BYTES * chunk.num_values)
 
 
-def _has_long_texts(path: Path, metadata: Any, group: int, name: str) -> bool:
-    """Whether a text of the dictionary is long. Where none is, plain texts are read much faster without it."""
+def _longest_shared(path: Path, metadata: Any, group: int, name: str) -> int:
+    """Bytes of the longest text in the dictionary of a column."""
     with _reader(path, metadata, frozenset([name])) as reader:
         for batch in reader.iter_batches(1, row_groups=[group], columns=[name]):
-            return longest_text(batch.column(0).dictionary) > SHORT_TEXT
-    return False
+            return longest_text(batch.column(0).dictionary)
+    return 0

@@ -61,7 +61,8 @@ class Hours:
         """Positions of the times in microseconds that lie in the hours or are missing."""
         present = time_us.is_valid().to_numpy(zero_copy_only=False)
         starts = np.array(self.starts, dtype=np.int64)
-        return pa.array(_core.in_hours(time_us.fill_null(0).to_numpy(), present, starts, self.length))
+        times = time_us.fill_null(0) if time_us.null_count else time_us  # which copies, even where nothing is missing
+        return pa.array(_core.in_hours(times.to_numpy(), present, starts, self.length))
 
 
 def form_of(kind: Any) -> Form | None:

@@ -18,7 +18,7 @@ from privroute.network.checks import show
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Database", "UnreadableError", "literal", "open_database", "out_of_memory"]
+__all__ = ["Database", "UnreadableError", "literal", "open_database"]
 
 _BATCH_ROWS = 65_536
 LEAST_MEMORY_MB, MOST_MEMORY_MB = 64, 2**30
@@ -91,7 +91,7 @@ class Database:
         return "unreadable" if isinstance(problem, self._duckdb.Error) else "interrupted"
 
 
-def out_of_memory() -> HistoryError:
+def _out_of_memory() -> HistoryError:
     """To be raised where memory or temporary space is not enough."""
     return HistoryError(
         "the trips need more memory or temporary space than there is; raise "
@@ -101,7 +101,7 @@ def out_of_memory() -> HistoryError:
 
 def _failure(kind: str) -> BaseException:
     if kind == "memory":
-        return out_of_memory()
+        return _out_of_memory()
     return KeyboardInterrupt() if kind == "interrupted" else UnreadableError("the files cannot be read")
 
 

@@ -162,6 +162,8 @@ def _shown(column: str, kind: str) -> str:
     """A column of a relation; texts that are too long for any role are missing before they are copied."""
     size = {"varchar": "strlen", "blob": "octet_length", "bit": "octet_length"}.get(kind)  # JSON is a varchar, too
     name = quoted(column)
+    if kind == "uhugeint":  # DuckDB hands on what has more digits as a negative number
+        return f"TRY_CAST({name} AS DECIMAL(38, 0)) AS {name}"
     return name if size is None else f"CASE WHEN {size}({name}) <= {LONGEST_TEXT} THEN {name} END AS {name}"
 
 

@@ -22,7 +22,6 @@ import pyarrow as pa
 from privroute.errors import FormatError, HistoryError, arg
 from privroute.history.row_groups import open_parquet
 from privroute.history.trip_batches import FORM_TYPES, csv_batches, form_of, parquet_batches
-from privroute.history.trip_database import out_of_memory
 from privroute.history.trip_texts import LONGEST_TEXT, TextRule
 from privroute.network.checks import show
 from privroute.threads import available_threads, made_ahead
@@ -128,7 +127,10 @@ class Source:
         if self.interrupted:
             raise KeyboardInterrupt
         if self.out_of_memory:
-            raise out_of_memory()
+            raise HistoryError(
+                "the trips need more memory than there is; write Parquet files with smaller row groups, and without "
+                "texts of many megabytes"
+            )
 
     def _columns(self, file: TripFile, reading: _Reading, hours: Hours | None) -> Iterator[list[Any]]:
         if file.delimiter is None:

@@ -62,11 +62,11 @@ _LARGEST_POLICY = 16_000_000_000
 
 
 def read_release(
-    folder: str | os.PathLike[str], *, trusted: str | os.PathLike[str] | None = None
+    folder: str | os.PathLike[str], *, trusted: str | os.PathLike[str] | None = None, whole: bool = False
 ) -> tuple[Certificate, PartReader]:
     """Certificate of a release folder, and its policies and demands, the first of which is read.
 
-    trusted : as in load_release
+    trusted, whole : as in load_release
     """
     place = Path(folder)
     manifest = _manifest(place, trusted)
@@ -74,6 +74,8 @@ def read_release(
         certificate = Certificate.from_dict(manifest["certificate"])
         parts = PartReader(place, manifest, certificate)
         parts[parts.busiest]
+        if whole or trusted is not None:
+            parts.check_files()
     return certificate, parts
 
 
@@ -114,6 +116,11 @@ class PartReader(Sequence[Part]):
             read_table(place, name, self.digests[name]) if name in self.digests else None for name in (STREETS, ZONES)
         )
         self._network = with_map(_network(nodes, links, manifest["network"], certificate), streets, zones)
+
+    def check_files(self) -> None:
+        """Compare every file with its checksum, also those of periods that nobody has asked for."""
+        for name, digest in self.digests.items():
+            check_digest(name, map_bytes(self._place / name, largest=_LARGEST_POLICY), digest)
 
     def __len__(self) -> int:
         return len(self.qualities)

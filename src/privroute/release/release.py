@@ -137,6 +137,13 @@ class Release(ReleaseFrames):
     def at(self, when: str | dt.datetime) -> Release:
         """The same release with the policy, demand and quality for a moment.
 
+        when : as in position_at
+        """
+        return self._chosen(self.position_at(when))
+
+    def position_at(self, when: str | dt.datetime) -> int:
+        """Position of the period for a moment; its files are not read. Raises an error if no policy is for it.
+
         when : a moment on any date, "2026-05-04 07:30" or a datetime, by the clock of the calendar's time zone
             (one with an offset from UTC is converted); or a period as `slots` spells it, "workday 07:00-08:00"
         """
@@ -151,7 +158,7 @@ class Release(ReleaseFrames):
             position = calendar.slot_at(as_moment(when))
         if position is None:
             raise ReleaseError(f"the release has no policy for {str(when)[:40]}; it is for {calendar}")
-        return self._chosen(position)
+        return position
 
     def each(self) -> Iterator[Release]:
         """The same release for each of its periods, in their order."""
@@ -193,14 +200,17 @@ class Release(ReleaseFrames):
         return f"Release({self.certificate.mechanism}, {promise}, {self.policy.summary()}{which})"
 
 
-def load_release(folder: str | os.PathLike[str], *, trusted: str | os.PathLike[str] | None = None) -> Release:
+def load_release(
+    folder: str | os.PathLike[str], *, trusted: str | os.PathLike[str] | None = None, whole: bool = False
+) -> Release:
     """Read a release folder. Raises an error with the reason if it is damaged or incomplete.
 
-    Of several periods each is read and checked when it is first used.
+    Of several periods each is read when it is first used, and its files are checked then.
 
     trusted : file with a public key in PEM; what its holder did not sign is refused. None reads unsigned folders too
+    whole : check the files of all periods now, as is always done where a key is trusted
     """
-    certificate, parts = read_release(folder, trusted=trusted)
+    certificate, parts = read_release(folder, trusted=trusted, whole=whole)
     if parts.slots:
         return Release.of_parts(parts, certificate, position=parts.busiest)
     (only,) = parts

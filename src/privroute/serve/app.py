@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from privroute.errors import InputError, PolicyError
+from privroute.errors import InputError, PolicyError, ReleaseError
 from privroute.serve import schemas
 from privroute.serve.answers import MOST_SHOWN_ROUTES
 from privroute.serve.caching import JSON, Plain
@@ -70,6 +70,7 @@ def create_app(
     app.exception_handler(PolicyError)(_on_unknown)
     app.exception_handler(NoStreetError)(_on_no_street)
     app.exception_handler(InputError)(_on_input)
+    app.exception_handler(ReleaseError)(_on_damage)
     app.exception_handler(Exception)(_on_anything)
     _add_api(app, service)
     _add_advice(app, service)
@@ -361,6 +362,11 @@ async def _on_no_street(_: Request, problem: Exception) -> Response:
 
 async def _on_input(_: Request, problem: Exception) -> Response:
     return _problem(422, "InvalidQuery", str(problem))
+
+
+async def _on_damage(_: Request, __: Exception) -> Response:
+    # where the files are is not for clients
+    return _problem(500, "Fault", "the release was damaged or replaced while it was served; restart the server")
 
 
 async def _on_anything(_: Request, __: Exception) -> Response:

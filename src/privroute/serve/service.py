@@ -80,9 +80,10 @@ class Service:
         if not self.release.parts and calendar.periods[0].begins is None:
             raise PolicyError("this release does not say its hours; omit departure")
         try:
-            chosen = self.release.at(when)
+            self.release.position_at(when)
         except (ReleaseError, InputError) as problem:  # whatever it says, no policy is for it
             raise PolicyError(f"{problem}") from None
+        chosen = self.release.at(when)
         with self._lock:
             if chosen.position not in self._periods:
                 self._periods[chosen.position] = Service(chosen, self.options, id_=self.id)
