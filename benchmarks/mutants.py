@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING
@@ -49,6 +50,28 @@ _SWAPPED = {
 }
 _DROPPED = ("sqrt", "nextafter", "abs", "rint", "cumsum", "unique", "hypot", "ascontiguousarray")
 _SHARE = 0.7
+_SQL = re.compile(r"\b(SELECT|CASE|WHEN|WHERE|AND|OR|BETWEEN|OVER|CAST|UNION|JOIN|GROUP BY|ORDER BY)\b| <= | >= ")
+_IN_SQL: dict[str, str] = {  # within texts with values in braces, which are SQL if they have such words
+    r" < ": " <= ",
+    r" <= ": " < ",
+    r" > ": " >= ",
+    r" >= ": " > ",
+    r" = ": " <> ",
+    r" \+ ": " - ",
+    r" - ": " + ",
+    r" AND ": " OR ",
+    r" OR ": " AND ",
+    r" NOT ": " ",
+    r"\bIS NULL\b": "IS NOT NULL",
+    r"\bLEFT JOIN\b": "JOIN",
+    r"\bUNION ALL\b": "UNION",
+    r"\bleast\(": "greatest(",
+    r"\bfloor\(": "ceil(",
+    r"(?<= BY )\w+, ": "",
+    r"(?<! AS )(?<![.\w]), [a-z_]+\b(?!\()": "",
+    r"(?<=[ (])0\b": "1",
+    r"(?<=[ (])[1-9]\b": "0",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +160,12 @@ def _within(
     node: ast.AST, put: Callable[[ast.AST | None], None], statement: ast.stmt, place: str, *, in_function: bool
 ) -> Iterator[_Site]:
     """Sites of a node and of what it has; `place` is the name of the class or outermost function around it."""
-    if isinstance(node, ast.JoinedStr) or _is_text(node) or _is_for_types(node):
+    if (isinstance(node, ast.JoinedStr) and not _is_sql(node)) or _is_text(node) or _is_for_types(node):
         return
     if isinstance(node, ast.stmt):
         statement = node
     function = place if in_function else ""
-    for kind, instead in _instead_of_statement(node) if isinstance(node, ast.stmt) else _instead_of(node):
+    for kind, instead in _instead(node):
         yield _Site(node, kind, instead, put, statement, function)
     inner, inside = place, in_function
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not in_function:
@@ -163,11 +186,23 @@ def _children(node: ast.AST) -> Iterator[tuple[ast.AST, Callable[[ast.AST | None
         if isinstance(value, ast.AST):
             yield value, _setter(node, name)
         elif isinstance(value, list):
-            yield from ((item, _setter(value, at)) for at, item in enumerate(value) if isinstance(item, ast.AST))
+            parts = [(at, item) for at, item in enumerate(value) if isinstance(item, ast.AST)]
+            if isinstance(node, ast.JoinedStr):
+                parts = [(at, item) for at, item in parts if isinstance(item, ast.FormattedValue)]
+            yield from ((item, _setter(value, at)) for at, item in parts)
 
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_sql(text: ast.JoinedStr) -> bool:
+    return any(_SQL.search(part) for part in _parts(text))
+
+
+def _parts(text: ast.JoinedStr) -> list[str]:
+    """What stands between the values in braces; "" for each of these."""
+    return [str(part.value) if isinstance(part, ast.Constant) else "" for part in text.values]
 
 
 def _is_for_types(node: ast.AST) -> bool:
@@ -184,6 +219,15 @@ def _setter(owner: object, place: str | int) -> Callable[[ast.AST | None], None]
             setattr(owner, place, node)
 
     return put
+
+
+def _instead(node: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
+    if isinstance(node, ast.stmt):
+        yield from _instead_of_statement(node)
+    elif isinstance(node, ast.JoinedStr):
+        yield from (("SQL", text) for text in _instead_of_sql(node))
+    else:
+        yield from _instead_of(node)
 
 
 def _instead_of_statement(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt | None]]:
@@ -240,6 +284,15 @@ def _constants(value: object) -> Sequence[str | float]:
             return [f"{value}XX"]
         case _:
             return []
+
+
+def _instead_of_sql(text: ast.JoinedStr) -> Iterator[ast.JoinedStr]:
+    for at, part in enumerate(_parts(text)):
+        for pattern, instead in _IN_SQL.items():
+            for found in re.finditer(pattern, part):
+                other = copy.deepcopy(text)
+                other.values[at] = ast.Constant(part[: found.start()] + instead + part[found.end() :])
+                yield other
 
 
 def _calls(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:

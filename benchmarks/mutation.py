@@ -1,4 +1,4 @@
-"""Mutation testing of the modules where a fault breaks a guarantee: privacy/, mechanism/ and with them the ledger.
+"""Mutation testing of the modules where a fault breaks a guarantee: privacy/ with the ledger, mechanism/, history/.
 
     python benchmarks/mutation.py cover  --work DIR      which test runs which line, and how long each test takes
     python benchmarks/mutation.py run    --work DIR      one line of JSON per mutant, appended to DIR/mutants.jsonl
@@ -41,8 +41,8 @@ import pytest
 from mutants import Mutant, code_of, mutants_of, mutated
 
 ROOT = Path(__file__).resolve().parents[1]
-MUTATED = ("privacy", "mechanism")
-TESTS = ("tests/privacy", "tests/mechanism", "tests/statistical")
+MUTATED = ("privacy", "mechanism", "history")
+TESTS = ("tests/privacy", "tests/mechanism", "tests/statistical", "tests/history")
 PYTEST = ("-q", "-n0", "--dist=no", "-p", "no:cacheprovider", "--rootdir", str(ROOT))
 SEED = 20_260_718
 ALIVE = ("survived", "uncovered", "broken")
@@ -275,7 +275,7 @@ def one(work: Path, which: str) -> int:
         return pytest.main([*PYTEST, "-x", *(work / "names").read_text().splitlines()])
 
 
-def run(work: Path, limit_s: float, most: int | None, only: str, also: list[str], *, again: bool) -> None:
+def run(work: Path, limit_s: float, most: int | None, only: list[str], also: list[str], *, again: bool) -> None:
     """Try the mutants that were not tried."""
     covering = Covering(work)
     covering.also = also
@@ -285,7 +285,7 @@ def run(work: Path, limit_s: float, most: int | None, only: str, also: list[str]
     mutants = [
         mutant
         for mutant in all_mutants()
-        if only in mutant.path
+        if any(text in mutant.path for text in only)
         and ((mutant.path, mutant.number) in alive if again else (mutant.path, mutant.number) not in known)
     ][:most]
     clear(work)
@@ -324,7 +324,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder of the results")
     parser.add_argument("--limit-s", type=float, default=40.0, help="seconds of tests for one mutant")
     parser.add_argument("--most", type=int, help="number of mutants")
-    parser.add_argument("--only", default="", help="text that the path of a mutant has")
+    parser.add_argument("--only", nargs="+", default=[""], help="texts, one of which the path of a mutant has")
     parser.add_argument("--again", action="store_true", help="try survivors again, after new tests")
     parser.add_argument("--also", nargs="+", default=[], help="files with new tests, for every mutant")
     parser.add_argument("--mutant", default="", help="of the step `one`: path:number")

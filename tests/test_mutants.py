@@ -55,6 +55,22 @@ def test_every_kind_of_fault_is_made_once_and_texts_are_left_alone(tmp_path: Pat
     assert whole not in texts
 
 
+SQL = """
+def kept(most: int) -> str:
+    return f"SELECT a, least(b, 0) FROM (t) WHERE n <= {most - 1} AND a IS NULL"
+"""
+
+
+def test_sql_with_values_has_faults_of_its_own_and_other_texts_have_none(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(SQL)
+    found = {each.after for each in mutants_of(path, tmp_path)}
+    sound = "SELECT a, least(b, 0) FROM (t) WHERE n <= {most - 1} AND a IS NULL"
+    changes = [("least", "greatest"), (", 0", ", 1"), ("<=", "<"), ("AND", "OR"), ("IS NULL", "IS NOT NULL")]
+    faults = {f"f'{sound.replace(before, after)}'" for before, after in changes}
+    assert found == faults | {"return None", "most + 1", "2", "0"}
+
+
 def test_the_code_of_a_fault_replaces_that_of_the_function(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text(SOURCE)

@@ -58,6 +58,18 @@ def test_rows_are_added_up_and_bad_ones_dropped(tmp_path: Path) -> None:
     assert (seen[0].within_zone, seen[0].unknown_zone) == (1, 1)
 
 
+def test_every_day_and_pair_has_the_count_of_its_own_row() -> None:
+    pairs, names = CITY.demand.pairs, CITY.network.node_labels
+    numbers = np.arange(1, 2 * len(pairs) + 1).reshape(2, len(pairs))
+    given = table(
+        day=[DAY] * len(pairs) + [DAY + dt.timedelta(days=1)] * len(pairs),
+        origin=[str(names[node]) for node in pairs.origin] * 2,
+        destination=[str(names[node]) for node in pairs.destination] * 2,
+        trips=numbers.ravel(),
+    )
+    assert np.array_equal(pr.read_counts(given, study(), report=lambda _: None).counts, numbers)
+
+
 @pytest.mark.parametrize("in_file", [False, True])
 def test_values_that_python_cannot_hold_are_dropped_like_others(tmp_path: Path, in_file: bool) -> None:
     days = pa.array([(DAY - dt.date(1970, 1, 1)).days, 2**31 - 1, -(2**31), None], pa.int32()).view(pa.date32())
@@ -108,6 +120,9 @@ def test_a_stream_does_not_take_them(tmp_path: Path) -> None:
     counts = pr.read_counts(table(), of_one_day, report=lambda _: None)
     with pytest.raises(HistoryError, match="counted by privroute"):
         pr.Stream(tmp_path / "days", CITY.network, pr.Guarantee(1.0, 1e-6)).add_day(counts)
+    for day in counts.each_day():
+        with pytest.raises(HistoryError, match="counted by privroute"):
+            pr.Stream(tmp_path / "days", CITY.network, pr.Guarantee(1.0, 1e-6)).add_day(day)
 
 
 @pytest.mark.parametrize(

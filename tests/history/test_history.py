@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import privroute as pr
 from privroute.errors import HistoryError
-from privroute.study.contribution import Contribution
+from privroute.study.contribution import Contribution, as_contribution
 
 SCENARIO = pr.sioux_falls()
 PAIRS = pr.Pairs([0, 1], [1, 0])
@@ -100,6 +101,16 @@ def test_messages_never_show_counts() -> None:
     assert "31337" not in repr(pr.DemandHistory(PAIRS, [[31337, 1]]))
 
 
+def test_a_copy_says_what_the_history_says() -> None:
+    calendar = pr.Calendar.of("07:00-08:00", ("2026-03-02", "2026-03-02"))
+    frame = pr.Frame(PAIRS, calendar, contribution=Contribution("user", 3, max_for_total=5))
+    for simulated, elsewhere in ((True, False), (False, True), (False, False)):
+        history = pr.DemandHistory.of(frame, [[1, 2]], requests=4, simulated=simulated, elsewhere=elsewhere)
+        again = copy.deepcopy(history)
+        assert again == history
+        assert (again.simulated, again.elsewhere, again.requests) == (simulated, elsewhere, 4)
+
+
 class TestMatrices:
     network = pr.Network([0, 1], [1, 0], pr.Latency.affine([1.0, 1.0], 1.0), ["x", "y"])
     first, second, fourth = dt.date(2026, 3, 2), dt.date(2026, 3, 3), dt.date(2026, 3, 5)
@@ -127,6 +138,8 @@ class TestMatrices:
     def test_period_and_expansion_are_kept(self) -> None:
         history = pr.DemandHistory.from_matrices(self.network, [[[0, 6], [0, 0]]], period_min=3, expansion=10)
         assert (history.period_min, history.expansion) == (3, 10)
+        usual = pr.DemandHistory.from_matrices(self.network, [[[0, 6], [0, 0]]])
+        assert (usual.period_min, usual.expansion) == (60, 1)
         assert history.mean.rate_per_min.tolist() == [20, 0]
 
     @pytest.mark.parametrize(
@@ -236,6 +249,35 @@ class TestDailyFile:
     def test_unusable_ranges_are_refused(self, tmp_path: Path, dates: Any) -> None:
         with pytest.raises(HistoryError):
             self.read(tmp_path, self.text, dates=dates)
+
+    @pytest.mark.parametrize(
+        "said",
+        [{"dates": ("2026-03-02", "2026-03-03")}, {"period_min": 60}, {"expansion": 1.0}, {"on_unreachable": "error"}],
+    )
+    def test_what_the_study_sets_is_not_said_again(self, said: dict[str, Any]) -> None:
+        calendar = pr.Calendar.of("07:00-08:00", ("2026-03-02", "2026-03-03"))
+        study = pr.Study(self.network, pr.Frame(pr.Pairs.of_zones(self.network), calendar), mechanism="none")  # type: ignore[arg-type]  # a name
+        with pytest.raises(HistoryError, match=f"the study already sets {next(iter(said))}"):
+            pr.read_daily_od("never-opened.csv", study, **said)
+
+    @pytest.mark.parametrize(
+        ("calendar", "bounds", "message"),
+        [
+            ({"period": ["06:00-08:00/60min"]}, {}, "daily counts have no hours"),
+            ({"day_types": {"a": "mon", "b": "tue-sun"}}, {}, "daily counts have no hours"),
+            ({}, {"unit": "user", "max_requests": 3}, "contain no user ids"),
+            ({}, {"unit": "request", "max_weight": 3}, "daily counts have no weights"),
+        ],
+    )
+    def test_studies_that_daily_counts_cannot_be_about_are_refused(
+        self, calendar: dict[str, Any], bounds: dict[str, Any], message: str
+    ) -> None:
+        days = pr.Calendar.of(**{"period": "07:00-08:00", "dates": ("2026-03-02", "2026-03-08")} | calendar)
+        kept = as_contribution(**{"max_requests": None, "max_per_pair": None} | bounds) if bounds else None
+        frame = pr.Frame(pr.Pairs.of_zones(self.network), days, contribution=kept)
+        study = pr.Study(self.network, frame, mechanism="none")  # type: ignore[arg-type]  # a name
+        with pytest.raises(HistoryError, match=message):
+            pr.read_daily_od("never-opened.csv", study)
 
 
 class TestSimulation:

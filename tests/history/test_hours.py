@@ -50,6 +50,16 @@ def test_an_instant_is_in_the_hours_if_it_counts_by_any_clock_of_the_zone() -> N
     assert len(kept) == 6 * 120  # 05:00 to 07:00 in UTC
 
 
+@pytest.mark.parametrize("period", ["07:00-08:00", "22:00-02:00"])
+def test_a_time_by_the_clock_is_not_shifted_by_the_time_zone(tmp_path: Path, period: str) -> None:
+    assert hours_of(period, "local_us", "Europe/Berlin") == hours_of(period, "local_us")
+    when = [dt.datetime(2026, 3, 28, hour, 30) for hour in range(24)]  # noqa: DTZ001 - local time
+    path = write_parquet(tmp_path / "trips.parquet", departure=when, origin=[1] * 24, destination=[2] * 24)
+    zoned, plain = (read(path, period=period, **tz) for tz in ({"tz": "Europe/Berlin"}, {}))
+    assert zoned[1] == plain[1]
+    assert zoned[1].counted == (1 if period == "07:00-08:00" else 4)
+
+
 def test_missing_times_stay() -> None:
     hours = hours_of("07:00-08:00", "local_us")
     assert hours is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import stat
 from collections import Counter
@@ -158,6 +159,26 @@ def test_the_files_are_private_and_never_replaced(tmp_path: Path) -> None:
         layout = TripFormat(origin=("x", "y"), destination=("u", "v"))
         bound_trips(path, tmp_path / "other", max_requests=2, max_per_pair=1, trips=layout)
     assert sorted(item.name for item in tmp_path.iterdir()) == ["kept", "trips.parquet"]
+
+
+def test_files_of_different_types_are_refused(tmp_path: Path) -> None:
+    """Otherwise some would be left out, or a user would be several."""
+    numbers = written(tmp_path / "numbers.parquet", table(20))
+    texts = written(tmp_path / "texts.parquet", table(20) | {"user": ["u"] * 20})
+    with pytest.raises(HistoryError, match="columns of different types"):
+        bound_trips([numbers, texts], tmp_path / "kept", max_requests=2)
+    bound_trips(numbers, tmp_path / "new" / "kept", max_requests=2)
+    with pytest.raises(HistoryError, match="have other types than the new files"):
+        bound_trips(texts, tmp_path / "more", max_requests=2, previous=[tmp_path / "new" / "kept"])
+
+
+def test_a_damaged_file_leaves_no_kept_set(tmp_path: Path) -> None:
+    lines = [f"u{i},{i % 4 + 1},9,2026-03-02 07:{i % 60:02}:00" for i in range(4000)]
+    path = tmp_path / "trips.csv.gz"
+    path.write_bytes(gzip.compress("\n".join(["user,origin,destination,departure", *lines]).encode())[:-500])
+    with pytest.raises(HistoryError, match="cannot be read to their end"):
+        bound_trips(path, tmp_path / "kept", max_requests=2)
+    assert [item.name for item in tmp_path.iterdir()] == ["trips.csv.gz"]
 
 
 def test_one_column_for_two_things_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privroute as pr
+from privroute.errors import HistoryError
 from privroute.history.period_histories import CellCounts, PeriodHistories
 
 DATES = ("2026-03-02", "2026-04-12")
@@ -114,6 +115,30 @@ def test_bounds_hold_in_all_periods_together_or_in_each(tmp_path: Path, unit: An
     # of each unit at most 3, and 2 for one pair: the unit's trips may have fewer pairs than that
     assert sum(min(number, 2) for number in made.values()) <= histories.total
     assert histories.total <= sum(min(number, 3) for number in made.values())
+    assert np.array_equal(histories.pair_sums, sum(part.counts.sum(axis=0) for part in histories.parts()))
+    again = PeriodHistories.of(frame, list(histories.parts()))
+    assert again.requests == histories.requests
+    assert list(again.parts()) == list(histories.parts())
+
+
+def test_one_part_of_trips_is_enough_to_be_private_and_one_of_given_counts_to_be_asserted() -> None:
+    calendar = pr.Calendar.of(["06:00-08:00/60min"], DATES)
+    frame = pr.Frame(pr.sioux_falls().demand.pairs, calendar)
+    zeros = [np.zeros((part.days, len(frame.pairs)), np.int64) for part in frame.parts]
+    for said in ((False, False), (False, True), (True, True)):
+        made = [pr.DemandHistory.of(*each) for each in zip(frame.parts, zeros, strict=True)]
+        simulated = [pr.DemandHistory.of(h.frame, h.counts, simulated=s) for h, s in zip(made, said, strict=True)]
+        elsewhere = [pr.DemandHistory.of(h.frame, h.counts, elsewhere=s) for h, s in zip(made, said, strict=True)]
+        assert PeriodHistories.of(frame, simulated).simulated == all(said)
+        assert PeriodHistories.of(frame, elsewhere).elsewhere == any(said)
+
+
+@pytest.mark.parametrize("cells", [[0, 4], [1, 0], [1, 1], [0]])
+def test_cells_that_are_not_those_of_the_frame_are_refused(cells: list[int]) -> None:
+    frame = pr.Frame(pr.Pairs([0, 1], [1, 0]), pr.Calendar.of("07:00-08:00", ("2026-03-02", "2026-03-03")))
+    assert PeriodHistories(frame, np.array([0, 3]), np.array([5, 6])).total == 11
+    with pytest.raises(HistoryError, match="do not ascend, or exceed"):
+        PeriodHistories(frame, np.array(cells), np.array([5, 6]))
 
 
 def test_large_tables_are_added_up_like_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,11 +50,33 @@ def test_each_reason_is_counted_by_itself(tmp_path: Path) -> None:
     assert "look swapped" in f"{rows}"
 
 
+def test_a_place_beyond_any_side_is_outside_and_one_within_all_of_them_is_not() -> None:
+    west, south, east, north = 13.35, 52.45, 13.55, 52.65
+    beyond = [(west - 1, 52.5), (east + 1, 52.5), (13.4, south - 1), (13.4, north + 1)]
+    within = [(13.43, 52.575), (13.425, 52.571)]  # in the hole
+    longitude, latitude = np.array([*beyond, *within]).T
+    for find in (NearestZone(AREAS, None), NearestZone(NETWORK, 0.001)):
+        assert find.codes(longitude, latitude).tolist() == [-2] * 4 + [-1] * 2
+
+
 def test_polygons_have_no_fallback_unless_a_distance_is_given(tmp_path: Path) -> None:
     path = trips(tmp_path, [(13.34, 52.5)])
     assert read(path, areas=True, **ENDS)[1].outside_network == 1
     assert read(path, areas=True, **ENDS, max_zone_distance_km=2)[1].counted == 1
     assert read(path, areas=True, **ENDS, max_zone_distance_km=0.3)[1].counted == 0
+
+
+@pytest.mark.parametrize("reach_km", [1.0, 50.0, 5000.0])
+def test_the_reach_is_in_kilometres_on_the_earth(reach_km: float) -> None:
+    """Southwards from the two zones in the south, along their meridians; a quarter of one is 10,007.5 km."""
+    latitude = 52.5 - np.array([0.999, 1.001]) * reach_km / 10_007.557 * 90
+    for node, longitude in enumerate((13.4, 13.5)):
+        assert NearestZone(NETWORK, reach_km)(np.full(2, longitude), latitude).tolist() == [node, -1]
+
+
+def test_a_reach_of_more_than_half_the_way_around_the_earth_is_all_of_it() -> None:
+    for reach_km in (20_016, 30_000, 1e9):
+        assert NearestZone(NETWORK, reach_km)(np.array([13.4 - 180]), np.array([-52.5])).min() >= 0
 
 
 def test_a_grid_reaches_as_far_as_its_cells() -> None:

@@ -89,15 +89,13 @@ def read_counts(
 
 
 def _rows_of(calendar: Calendar) -> dict[tuple[dt.date, str], int]:
-    """The row of each day and period, by both of its names; rows are those of PeriodHistories."""
+    """The row of each day and period, by both names of a period, "" where there is one; rows as in PeriodHistories."""
     rows: dict[tuple[dt.date, str], int] = {}
     first = 0
     for slot in calendar.slots:
         dates = slot.calendar.dates or ()
         text = str(slot.period)
-        for name in (
-            (text, text.partition("-")[0], "") if len(calendar.periods) == 1 else (text, text.partition("-")[0])
-        ):
+        for name in (text, text.partition("-")[0]) if len(calendar.periods) > 1 else ("",):
             rows |= {(date, name): first + at for at, date in enumerate(dates)}
         first += len(dates)
     return rows
