@@ -63,6 +63,10 @@ def test_a_relation_whose_types_are_guessed_from_rows_is_refused_whatever_its_ro
         connection.sql(
             "SELECT known.* FROM known LEFT JOIN READ_CSV ON origin = (SELECT CAST(max(origin) AS INT) FROM trips)"
         ),
+        connection.sql(
+            "SELECT known.* FROM known ASOF JOIN READ_CSV ON origin >= kind "
+            "AND known.user IN (SELECT CAST(user AS TEXT) FROM trips)"
+        ),
         connection.table("known").map(lambda rows: rows),  # through pandas
         connection.sql("FROM known, json_each('[1]')"),
         connection.sql("SELECT unnest($rows, recursive := true)", params={"rows": rows}),

@@ -22,11 +22,11 @@ __all__ = ["skips_files_in_spark", "untyped_in_duckdb", "untyped_in_spark"]
 # In DuckDB's plans: tables, and steps whose types follow from those of what they read. Not constants and parameters,
 # whose types follow from their values, nor lists that become rows and may be such; nor Parquet files, whose partitions
 # get their types from the names of folders, nor Arrow, behind which anything may be, nor functions of Python, whose
-# rows go through pandas, nor joins by any condition, whose subqueries are not in the plan
+# rows go through pandas, nor joins by any condition or ASOF, whose subqueries are not in the plan
 _TYPED_IN_DUCKDB = frozenset(
     ("SEQ_SCAN", "POSTGRES_SCAN", "POSTGRES_SCAN_PUSHDOWN", "ICEBERG_SCAN", "DELTA_SCAN")
     + ("AGGREGATE", "DISTINCT", "FILTER", "LIMIT", "ORDER_BY", "PROJECTION", "SAMPLE", "TOP_N", "WINDOW")
-    + ("ASOF_JOIN", "COMPARISON_JOIN", "CROSS_PRODUCT", "DELIM_GET", "DELIM_JOIN", "DEPENDENT_JOIN")
+    + ("COMPARISON_JOIN", "CROSS_PRODUCT", "DELIM_GET", "DELIM_JOIN", "DEPENDENT_JOIN")
     + ("CTE", "CTE_SCAN", "EXCEPT", "INTERSECT", "POSITIONAL_JOIN", "REC_CTE", "UNION")
 )
 # In Spark's plans: the same steps, tables of a catalog that states types, and files and servers that do
