@@ -341,8 +341,9 @@ class TestThePage:
         expect(page.locator("#routes-title")).to_be_visible()
         expect(page.locator(".choice").first).to_contain_text("via")
         assert "," in page.url.split("origin=")[1].replace("%2C", ",")
-        painted = page.evaluate((Path(__file__).parent / "painted.js").read_text(), ["#overlay", "--route-0"])
-        assert painted > 100
+        painted = (Path(__file__).parent / "painted.js").read_text()
+        # the map draws in a frame of its own, after the list
+        page.wait_for_function(f"given => ({painted.strip()})(given) > 100", arg=["#overlay", "--route-0"])
 
     def test_streets_and_zones_are_found_by_name(self, page: Page) -> None:
         page.locator("#origin").fill("Querstraße 7-2")
