@@ -3,8 +3,6 @@
 #include <nanobind/stl/pair.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -69,15 +67,13 @@ Owned<std::int64_t> in_hours(const Array<std::int64_t>& time_us, const Array<boo
     {
         nb::gil_scoped_release unlocked;
         const auto from = view(starts);
-        std::array<std::int64_t, 1024> block;  // few times count: most memory for all would be cleared in vain
-        for (std::size_t at = 0; at < time_us.size();) {
-            std::size_t count = 0;
-            for (const std::size_t end = std::min(at + block.size(), time_us.size()); at < end; ++at) {
-                block[count] = static_cast<std::int64_t>(at);  // overwritten by the next one unless it counts
-                count += std::size_t{!present.data()[at]} | std::size_t{within_hours(time_us.data()[at], from, length)};
-            }
-            found.insert(found.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(count));
+        found.resize(time_us.size());
+        std::size_t count = 0;
+        for (std::size_t at = 0; at < time_us.size(); ++at) {
+            found[count] = static_cast<std::int64_t>(at);  // overwritten by the next one unless it counts
+            count += std::size_t{!present.data()[at]} | std::size_t{within_hours(time_us.data()[at], from, length)};
         }
+        found.resize(count);
     }
     return give(std::move(found));
 }
