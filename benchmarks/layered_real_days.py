@@ -4,6 +4,9 @@ Every other day is learned from, the days between judge: percent above the optim
 taken as those of one hour, and roads as a tenth as wide, so that fastest paths lose some 10 %. Coordinates of stations
 become the nearest zone; trips within a zone are left out. Needs the TNTP files and, in the folder PRIVROUTE_REAL,
 divvy_trips.parquet (departure, olon, olat, dlon, dlat) and ChicagoSketch_node_lonlat.tntp.
+
+Beside both mechanisms: the exact counts of the days that are learned from, the user equilibrium and what needs no trip,
+where the gravity model knows the zones' sizes of the days that judge, or of those that are learned from.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +23,7 @@ from networks import arguments, finish, load, say
 
 import privroute as pr
 from privroute.evaluate.seeded_noise import SeededNoise
-from privroute.evaluate.suboptimality import Baseline, free_flow_policy, uniform_policy
+from privroute.evaluate.suboptimality import Baseline, gravity_policy, policies_to_beat
 from privroute.mechanism.learn import learn_with_noise
 
 if TYPE_CHECKING:
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
 EXPANSION = 10.0 * 10.0  # a fleet of 10 %; bikes are few, so capacities are taken as a tenth of those of the roads
 EPSILONS = (1.0, 0.1, 0.01)
-DRAWS = 3
+DRAWS = 10
 
 
 def zones_of(longitude: NDArray[np.float64], latitude: NDArray[np.float64], place: Path) -> NDArray[np.int64]:
@@ -68,21 +72,25 @@ def main() -> None:
     result: dict[str, Any] = {
         "days": len(counts),
         "trips": int(counts.sum()),
-        "exact_counts_percent": baseline.percent(exact),
-        "uniform_percent": baseline.percent(uniform_policy(network, pairs, judged.mean.total_per_min)),
-        "free_flow_percent": baseline.percent(free_flow_policy(network, pairs)),
+        "pairs": len(pairs),
+        "pairs_with_trips": int(np.count_nonzero(counts.any(axis=0))),
+        "exact counts of the other days": baseline.percent(exact),
+        **{name: baseline.percent(policy) for name, policy in policies_to_beat(network, judged.mean).items()},
+        "gravity model of the other days' zone sizes": baseline.percent(gravity_policy(network, learned.mean)),
     }
-    say(options.json, f"{result}")
+    for name, value in result.items():
+        say(options.json, f"{name:45} {value:,}" if isinstance(value, int) else f"{name:45} {value:8.3f} %")
     for epsilon in EPSILONS:
         for name in ("counts", "layered"):
             found = [
                 baseline.percent(
                     learn_with_noise(network, learned, pr.Guarantee(epsilon, 1e-6), name, SeededNoise(draw)).policy
                 )
-                for draw in range(1 if options.quick else DRAWS)
+                for draw in range(2 if options.quick else DRAWS)
             ]
             result[f"{name}_{epsilon:g}"] = found
-            say(options.json, f"{name} {epsilon:g}: {found}")
+            spread = f"{min(found):.3f} to {max(found):.3f}"
+            say(options.json, f"{f'{name}, epsilon {epsilon:g}':45} {geometric_mean(found):8.3f} % ({spread})")
     finish(result)
 
 

@@ -146,7 +146,7 @@ def policies(network: pr.Network, release: pr.Release, true_mbit: np.ndarray) ->
     found = {name: pr.solve_optimum(network, demand, gap=GAP).policy for name, demand in demands.items()}
     found["private"] = release.policy
     for name, demand in demands.items():
-        found[f"{name}, spare"] = pr.solve_optimum(network, demand * SPARE, gap=GAP).policy
+        found[f"{name}, twice the traffic"] = pr.solve_optimum(network, demand * SPARE, gap=GAP).policy
     return found
 
 
@@ -176,15 +176,15 @@ def compare(
 
 def draw(found: dict[str, np.ndarray], hours: list[int], picture: Path) -> None:
     """Delay and utilisation over the day."""
-    figure = Figure(figsize=(9, 4.0), layout="constrained")
+    figure = Figure(figsize=(9, 4.3), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     styles = {
-        "shortest paths": ("#7f7f7f", "-", 1.2),
+        "shortest paths": ("#b8b8b8", "-", 3.5),
         "equal-cost paths": ("#b59f3b", "-.", 1.4),
-        "equal demand, spare": ("#2c7fb8", "--", 1.6),
+        "equal demand, twice the traffic": ("#2c7fb8", "--", 1.6),
         "private": ("#e08e83", "-", 1.4),
-        "private, spare": ("#c0392b", "-", 2.4),
+        "private, twice the traffic": ("#c0392b", "-", 2.4),
         "optimum": ("black", ":", 2.0),
     }
     for name, (colour, line, width) in styles.items():
@@ -195,7 +195,7 @@ def draw(found: dict[str, np.ndarray], hours: list[int], picture: Path) -> None:
         right.plot(hours, 100 * values[:, 1], line, color=colour, linewidth=width, label=name)
     left.set(xlabel="hour of the day (UTC)", ylabel="mean delay above the optimum (ms)", yscale="log")
     right.set(xlabel="hour of the day (UTC)", ylabel="largest utilisation (%)")
-    right.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, 1.22))
+    figure.legend(frameon=False, fontsize=9, ncols=3, loc="outside upper center")
     for panel in (left, right):
         panel.grid(alpha=0.25)
     figure.savefig(picture, dpi=130)
@@ -210,10 +210,10 @@ def main(arguments: list[str]) -> None:
     print(f"{network.nodes} routers, {network.links} links, {len(pairs)} pairs, traffic x {GROWTH:g}")
     print(f"learned on {LEARNED_DAYS} days, judged on {len(volumes[0]) - LEARNED_DAYS}, {len(hours)} hours of the day")
     print(f"one transfer of up to {LARGEST_TRANSFER_MBIT:g} Mbit is protected: epsilon {PROMISE.epsilon:g}")
-    print(f"{'':22}{'mean delay':>12}{'largest utilisation':>22}{'of the worst hour':>20}")
+    print(f"{'':34}{'mean delay':>12}{'largest utilisation':>22}{'of the worst hour':>20}")
     for name, values in found.items():
         delay, most = values[..., 0].mean(), values[..., 1]
-        print(f"{name:22}{delay:>9.3f} ms{100 * most.mean():>20.1f} %{100 * most.max():>18.1f} %")
+        print(f"{name:34}{delay:>9.3f} ms{100 * most.mean():>20.1f} %{100 * most.max():>18.1f} %")
     if len(arguments) > 1:
         draw(found, hours, Path(arguments[1]))
 

@@ -30,7 +30,7 @@ WAYS = {
     "half-life of 7 days": pr.Daily(half_life_days=7, gap=GAP),
     "same weekday, last 4 weeks": pr.Daily(window=28, next_weekday=True, gap=GAP),
 }
-KEPT, BLIND = "first week, for ever", "no data: equal demand"
+KEPT, BLIND = "first week, never updated", "no data: equal demand"
 
 
 def demand_on(day: int, usual: pr.Demand) -> pr.Demand:
@@ -96,9 +96,10 @@ def draw(path: Path, above: dict[str, list[float]], believed: dict[str, list[flo
         axes.grid(alpha=0.3)
     top.text(closed, 20_000, " road closed", fontsize=9, color="tab:red")
     top.set_ylabel("vehicles per hour")
+    top.yaxis.set_major_formatter("{x:,.0f}")
     top.set_ylim(bottom=0)
     top.legend(fontsize=8, loc="lower left")
-    top.set_title("What the policy of each morning was made for (epsilon 0.1, delta 1e-6 for the whole stream)")
+    top.set_title("Demand that the policy of each morning assumes (epsilon 0.1, delta 1e-6 for all days together)")
     bottom.set_ylabel("travel time above the day's optimum (%)")
     bottom.set_yscale("log")
     bottom.set_ylim(top=150)

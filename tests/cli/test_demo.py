@@ -28,7 +28,7 @@ def test_the_demo_learns_compares_and_saves(tmp_path: Path) -> None:
     assert certificate.private
     assert (certificate.data, certificate.noise) == ("simulated", "opendp")
     assert (certificate.epsilon, certificate.delta, certificate.days) == (0.1, 1e-6, 50)
-    for text in ("privroute, epsilon 0.1", "gravity model", "equal demand", "fastest paths", "privroute inspect"):
+    for text in ("no guidance", "privroute, epsilon 0.1", "gravity model", "equal demand", "fastest paths", "privroute inspect"):
         assert text in done.stdout
     assert done.stdout.splitlines()[-1].endswith(f"privroute serve {tmp_path / 'demo' / 'release'} --open")
 
@@ -62,14 +62,17 @@ def test_the_demo_replaces_its_release_but_nothing_else(tmp_path: Path) -> None:
     assert (other / "release" / "mine.txt").read_text() == "kept"
 
 
-def test_the_private_row_is_near_the_optimum_and_far_below_the_rows_without_data(tmp_path: Path) -> None:
-    lines = run("demo", "--out", tmp_path, width=120).out.splitlines()
-    rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
-    above = {row[0]: float(row[2].removesuffix(" %")) for row in rows if len(row) == 6 and row[2].endswith(" %")}
-    assert above["optimum of the days' trips"] == 0
-    assert above["privroute, epsilon 0.1"] < 1e-4
-    assert above["gravity model of zone sizes"] > 0.01
-    assert above["fastest paths, empty roads"] > 1
+def test_the_private_row_is_near_the_optimum_and_far_below_the_rows_without_trips(tmp_path: Path) -> None:
+    done = run("demo", "--out", tmp_path)
+    rows = [re.split(r"\s{2,}", line.strip()) for line in done.out.splitlines()]
+    shown = {row[0]: row[2] for row in rows if len(row) == 5 and row[2].endswith(" %")}
+    above = {name: float(text.removeprefix("< ").removesuffix(" %")) for name, text in shown.items()}
+    assert next(iter(above)) == "no guidance (user equilibrium)"
+    assert 3.5 < above["no guidance (user equilibrium)"] < 4.5
+    assert above["optimum without privacy"] < 0.01
+    assert above["privroute, epsilon 0.1"] < 0.01
+    assert above["gravity model of zone sizes"] > 1
+    assert above["fastest paths, empty roads"] > above["equal demand for all pairs"] > 10
 
 
 def test_version_and_help() -> None:

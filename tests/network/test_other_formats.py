@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from hypothesis import given
-from matplotlib.collections import PathCollection
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from tests.network.strategies import ANY_FINITE, networks
@@ -206,6 +206,16 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 10_000
     with pytest.raises(InputError, match="cannot be written"):
         pr.draw_network(scenario.network, tmp_path / "a.unknown")
+
+
+def test_the_larger_the_value_the_darker_the_link() -> None:
+    network = pr.sioux_falls().network
+    axes = pr.draw_network(network, link_values=np.arange(76.0), axes=Figure().add_subplot())
+    lines = next(item for item in axes.collections if isinstance(item, LineCollection))
+    lines.update_scalarmappable()
+    lightness = lines.get_edgecolors()[:, :3] @ [0.2126, 0.7152, 0.0722]
+    assert lightness[0] < 0.95  # visible on white
+    assert (np.diff(lightness) < 0).all()
 
 
 def test_pictures_refuse_values_and_demands_that_do_not_fit(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ _MOST_LABELS = 60
 _LONG_SIDE_IN, _SHORT_SIDE_IN = 8.0, 4.0
 _BAR_IN = 1.2  # beside the drawing, for the colours
 _DISC_POINTS2 = (60.0, 220.0)  # area of the smallest and of the largest disc
-_GREY = "#c8ced6"
+_GREY, _DARK = "#c8ced6", "#435164"
+_LIGHTEST, _SHADES = 0.2, 256  # from light, but not lost on white, to dark: the larger the value, the darker
 _MOST_LINKS = (0.01, 0.99)  # quantiles
 _FAR = 1.5  # times their distance: values further apart stretch the colours
 _BESIDE = 0.035  # opposite links are drawn side by side, this far apart as a share of the median link
@@ -54,6 +55,7 @@ def draw_network(
     try:
         from matplotlib import colormaps  # noqa: PLC0415 - an optional package
         from matplotlib.collections import LineCollection  # noqa: PLC0415
+        from matplotlib.colors import ListedColormap  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing a network") from None
     check_type(network, Network, "network", InputError)
@@ -77,7 +79,7 @@ def draw_network(
         shapes,
         array=shown if zone_values is None else None,
         clim=(low, high) if zone_values is None else None,
-        cmap=colormaps["viridis_r"],
+        cmap=ListedColormap(colormaps["YlOrRd"](np.linspace(_LIGHTEST, 1.0, _SHADES))),
         colors=None if zone_values is None else _GREY,
         linewidths=1.8 if network.links <= 500 else 0.8,  # noqa: PLR2004 - a picture's judgement
         zorder=1,
@@ -159,13 +161,13 @@ def _draw_zones(
     few = network.zones.size <= _MOST_LABELS
     scale = 1.0 if few else 0.05
     if zone_values is None:
-        look: dict[str, Any] = {"c": "#d95f02", "edgecolors": "white"}
+        look: dict[str, Any] = {"c": "white" if few else _DARK, "edgecolors": _DARK if few else "none"}
     else:
         values = np.asarray(zone_values, dtype=float)
         if values.shape != (network.zones.size,):
             raise InputError(f"zone_values has shape {values.shape}; pass one for each of {network.zones.size:,} zones")
         largest_value = max(float(np.nanmax(np.abs(values), initial=0.0)), 1e-9)
-        look = {"c": values, "cmap": "PuOr_r", "vmin": -largest_value, "vmax": largest_value, "edgecolors": "#435164"}
+        look = {"c": values, "cmap": "PuOr_r", "vmin": -largest_value, "vmax": largest_value, "edgecolors": _DARK}
         scale = max(scale, 0.3)
     discs = axes.scatter(*zones.T, s=sizes[network.zones] * scale, linewidths=0.6, zorder=2, **look)
     if few:
