@@ -1,9 +1,9 @@
 """An independent judge: minutes per trip in a traffic simulator under the private policy and beside it.
 
-On Sioux Falls, at 0.3, 0.4, 0.6 and all of the demand, a policy is learned from 20 simulated days at (0.1, 1e-6). Vehicles of the
-true demand then drive in UXsim (kinematic waves; it knows no volume-delay function) on routes drawn from the private
-policy, the optimum and the equilibrium of the days, on fastest paths of empty roads, and by UXsim's own reactive
-navigation. `--engine sumo` does the same in SUMO's mesoscopic model.
+On Sioux Falls, at 0.3, 0.4, 0.6 and all of the demand, a policy is learned from 20 simulated days at (0.1, 1e-6).
+Vehicles of the true demand then drive in UXsim (kinematic waves; it knows no volume-delay function) on routes drawn
+from the private policy, the optimum and the equilibrium of the days, on fastest paths of empty roads, and by UXsim's
+own reactive navigation. `--engine sumo` does the same in SUMO's mesoscopic model.
 
     python benchmarks/simulated.py [--engine uxsim|sumo] [--seeds 5] [--shares 0.3 0.4 0.6 1] [--json]
 """

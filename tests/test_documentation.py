@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.cli.command import run
 
 import privroute as pr
 from privroute.mechanism.learn import Announcement
@@ -19,6 +20,10 @@ from privroute.study.frame import Frame
 from privroute.study.schema import KEYS, SECTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
+ON_GITHUB = re.compile(
+    r"https://(?:github\.com/privroute/privroute/blob|raw\.githubusercontent\.com/privroute/privroute)/main/"
+    r"(?P<path>[^)#\s]+)(?:#(?P<anchor>[^)\s]+))?"
+)
 FETCHED = re.compile(
     r"<(?:script|img|iframe)[^>]* src=\"?(?:https?:)?//|<link(?=[^>]* rel=\"?stylesheet)[^>]* href=\"?(?:https?:)?//"
 )
@@ -68,6 +73,29 @@ def test_the_first_page_leads_to_every_page_of_the_proofs_the_budget_and_the_tri
     proofs = [f"proofs/{page.name}" for page in (ROOT / "docs" / "proofs").glob("*.md")]
     assert proofs
     assert all(f"({page})" in text for page in ["trips.md", "budget.md", *proofs])
+
+
+def test_the_readme_can_be_read_anywhere_and_its_links_lead_to_what_is_there() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert not re.findall(r"\]\((?!https://)[^)]*\)", text)
+    found = list(ON_GITHUB.finditer(text))
+    assert found
+    for link in found:
+        page = ROOT / link["path"]
+        assert page.is_file(), link[0]
+        if link["anchor"]:
+            heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+            assert link["anchor"] in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}, link[0]
+
+
+def test_the_table_of_the_demo_stands_in_the_readme_as_it_is_printed(tmp_path: Path) -> None:
+    printed = {line.strip() for line in run("demo", "--out", tmp_path).out.splitlines()}
+    for page in ("README.md", "docs/guide/start.md"):
+        block = re.search(
+            r"^```text\n(?P<lines>.*? private\n.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
+        )
+        assert block
+        assert {line.strip() for line in block["lines"].splitlines() if line.strip()} <= printed
 
 
 def test_the_noise_in_the_guide_to_epsilon_is_that_of_the_default() -> None:

@@ -28,7 +28,7 @@ def test_the_demo_learns_compares_and_saves(tmp_path: Path) -> None:
     assert certificate.private
     assert (certificate.data, certificate.noise) == ("simulated", "opendp")
     assert (certificate.epsilon, certificate.delta, certificate.days) == (0.1, 1e-6, 50)
-    for text in ("no guidance", "privroute, epsilon 0.1", "gravity model", "equal demand", "fastest paths", "privroute inspect"):
+    for text in ("no guidance", "privroute, epsilon 0.1", "gravity model", "privroute inspect"):
         assert text in done.stdout
     assert done.stdout.splitlines()[-1].endswith(f"privroute serve {tmp_path / 'demo' / 'release'} --open")
 

@@ -55,7 +55,7 @@ def export(
         int, typer.Option(min=1, max=1_000_000, help="Write at most this many routes of each pair, the most probable.")
     ] = 20,
     demand: Annotated[
-        Path | None, typer.Option(metavar="PATH", help=f"For sumo, matsim and omx: {inputs.PUBLIC_DEMAND}")
+        Path | None, typer.Option(metavar="PATH", help=f"For omx, splits, sumo and matsim: {inputs.PUBLIC_DEMAND}")
     ] = None,
     at: Annotated[
         str | None,
@@ -82,8 +82,8 @@ def export(
     taken = [] if overwrite else [out / name for name in FILES[kind] if (out / name).exists()]
     if taken:
         raise _taken(taken[0])
-    if demand is not None and kind not in ("sumo", "matsim", "omx", "splits"):
-        raise InputError(f"--demand is only valid with --format sumo, matsim, omx or splits, not {kind}; remove it")
+    if demand is not None and kind not in ("omx", "splits", "sumo", "matsim"):
+        raise InputError(f"--demand is only valid with --format omx, splits, sumo or matsim, not {kind}; remove it")
     found = load(release, trusted, at)
     traffic = None
     if demand is not None:

@@ -58,7 +58,7 @@ def with_zones(
     path : polygons as GeoJSON, GeoPackage or shapefile; or a CSV file with the columns zone_id and node_id (zones at
         nodes), or zone_id, x_coord and y_coord (places in degrees)
     zone_id : column of the zones' ids, by which trips name them; default: zone_id, zone or id, else 1, 2, 3, ...
-    connectors : number of nodes over which a zone's traffic enters the network (docs/zones.md); default 4
+    connectors : number of nodes over which a zone's traffic enters the network (docs/map.md); default 4
     notes : receives the numbers of zones without a street inside, and of zones that were left out
     """
     place, counted = as_path(path), notes if notes is not None else ReadNotes()
