@@ -37,6 +37,7 @@ __all__ = [
     "share",
     "table",
     "warn",
+    "within",
 ]
 
 console = Console()
@@ -117,13 +118,18 @@ def figure(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Write a percentage with the digits that matter: 19.7 %, 0.109 %, 2.7e-6 %; 0 % below what is known."""
+    """Write a percentage with the digits that matter: 19.7 %, 0.109 %, below 0.001 %; 0 % below what is known."""
     size = abs(value)
     if size < _SMALLEST_PERCENT:
         return "0 %"
     if size < _SMALLEST_PLAIN:
-        return f"{value:.1e} %".replace("e-0", "e-")
+        return f"below {_SMALLEST_PLAIN:g} %"
     return f"{value:.3g} %" if size < _LARGEST_PLAIN else f"{value:,.0f} %"
+
+
+def within(value: float) -> str:
+    """Write a percentage as a limit: within 0.109 %, within 0.001 % where it is less."""
+    return f"within {percent(max(value, _SMALLEST_PLAIN))}"
 
 
 def share(value: float, *, width: int = 20) -> str:

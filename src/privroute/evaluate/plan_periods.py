@@ -51,13 +51,14 @@ class PeriodPlan:
     def verdict(self) -> Literal["useful", "better, not shown", "too thin", "nothing to gain"]:
         """Whether the policy is expected to beat the best that needs no data, and the release to measure that it does.
 
-        Where nothing is to be measured, only the first.
+        Where nothing is to be measured, only the first. What is near the optimum is never too thin.
         """
-        if self.plan.to_gain < NEGLIGIBLE_PERCENT:
+        (row,) = self.plan.rows
+        if self.plan.enough is not None:
             return "nothing to gain"
-        if self.median >= self.plan.to_gain:
+        if row.median > NEGLIGIBLE_PERCENT and row.median >= self.plan.to_gain:
             return "too thin"
-        return "useful" if self.plan.rows[0].verdict in (None, "better") else "better, not shown"
+        return "useful" if row.verdict is None or row.shown else "better, not shown"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
