@@ -20,8 +20,8 @@ COMMANDS = ("demo", "init", "plan", "learn", "inspect", "route", "evaluate", "au
     [
         (0.0, "0 %"),
         (-3e-13, "0 %"),
-        (2.7e-6, "below 0.001 %"),
-        (-2e-4, "below 0.001 %"),
+        (2.7e-6, "2.7e-6 %"),
+        (-2e-4, "-2.0e-4 %"),
         (0.109, "0.109 %"),
         (19.72, "19.7 %"),
         (123.4, "123 %"),
@@ -30,6 +30,21 @@ COMMANDS = ("demo", "init", "plan", "learn", "inspect", "route", "evaluate", "au
 )
 def test_percentages_have_the_digits_that_matter(value: float, text: str) -> None:
     assert terminal.percent(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "limit"),
+    [
+        (-2e-4, "below 0.001 %", "within 0.001 %"),
+        (0.0, "below 0.001 %", "within 0.001 %"),
+        (2.7e-6, "below 0.001 %", "within 0.001 %"),
+        (0.00123, "0.00123 %", "within 0.00123 %"),
+        (19.72, "19.7 %", "within 19.7 %"),
+    ],
+)
+def test_sentences_have_no_powers_of_ten(value: float, text: str, limit: str) -> None:
+    assert terminal.percent_in_text(value) == text
+    assert terminal.within(value) == limit
 
 
 def test_probabilities_are_percentages() -> None:

@@ -53,7 +53,9 @@ def test_a_nearly_perfect_release_need_not_beat_a_model_of_its_own_totals() -> N
     found = measured(0.0023, 0.008, equilibrium=1.23, gravity=0.00079, equal_demand=30.6, free_flow=18.4)
     assert found.words == "better than no data"
     assert found.sentences[1].startswith("Travel time above the best possible: at most 0.02 %, with 95 % confidence")
-    assert found.sentences[-1].startswith("Gravity model of the released zone totals (not part of the verdict): at most")
+    assert found.sentences[-1].startswith(
+        "Gravity model of the released zone totals (not part of the verdict): at most"
+    )
     assert found.sentences[2].startswith("No advice: equilibrium of the released demand: 1.23 % (1.2")
 
 
@@ -68,6 +70,7 @@ def test_the_first_that_holds_is_said() -> None:
         found = measured(0.09, **(far | {name: 0.02}))  # worse by 0.07 %, which is no loss
         assert found.words == "nothing to gain"
         assert found.sentences[1] == f"{said} are within 0.1 % of the best possible."
+    assert measured(0.05, equal_demand=-0.2).verdict == "near best"  # whatever noise says of others
     harmful = measured(0.5, **(far | {"free_flow": 0.02}))
     assert harmful.words == "worse than no data: do not use"
     unknown = measured(0.5, 0.02, **(far | {"free_flow": 0.02, "equilibrium": 0.44}))
@@ -128,11 +131,13 @@ def test_a_wrong_verdict_is_as_rare_as_it_is_said_to_be(optimum_noise: float) ->
     assert 0.01 < rate("near best", drawn(100.0, 0.03, optimum_noise, **alike)) <= LARGEST_RATE
     assert rate("nothing to gain", drawn(100.0, 0.03, optimum_noise, released=3.0, free_flow=limit)) <= LARGEST_RATE
     assert rate("better", drawn(100.0, 0.5, optimum_noise, released=2.0, equal_demand=2.0)) <= LARGEST_RATE
-    assert rate("worse", drawn(100.0, 0.5, optimum_noise, released=2.0, equal_demand=2.0, free_flow=2.0)) <= LARGEST_RATE
+    assert (
+        rate("worse", drawn(100.0, 0.5, optimum_noise, released=2.0, equal_demand=2.0, free_flow=2.0)) <= LARGEST_RATE
+    )
 
 
 def test_an_hour_whose_traffic_the_noise_hides_is_measured_against_the_most_that_it_may_hide() -> None:
-    """V = 1, known to 10: a loss of 0.1 % of the upper limit of V is a few hundredths, and never said of a larger one."""
+    """V = 1, known to 10: what is within 0.1 % of the upper limit of V is called so, and nothing that is more."""
     empty = list(drawn(1.0, 1e-6, 10.0, released=1e-5, free_flow=1e-5))
     assert all(each.above_optimum.high is None for each in empty if each.least < 20)
     assert Counter(each.verdict for each in empty)["nothing to gain"] > 0.97 * DRAWS
@@ -155,7 +160,7 @@ def gravity_city(vehicles_per_h: float) -> pr.Demand:
     )
 
 
-def learned(demand: pr.Demand, seed: int, **options: Any) -> tuple[pr.Release, pr.DemandHistory]:
+def learned(demand: pr.Demand, seed: int) -> tuple[pr.Release, pr.DemandHistory]:
     history = pr.simulate_days(pr.Demand(demand.pairs, demand.rate_per_min, expansion=6), days=22, seed=seed)
     promise = pr.Guarantee(0.5, 1e-6)
     release = learn_with_noise(GRAVITY.network, history, promise, "counts", SeededNoise(seed), quality_share=0.05)

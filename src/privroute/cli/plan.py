@@ -10,7 +10,7 @@ from privroute.cli import inputs
 from privroute.cli.plan_options import PublicPrior, tuned
 from privroute.cli.plan_periods import plan_by_period
 from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
-from privroute.cli.terminal import bar, figure, heading, line, percent, say, table, warn, within
+from privroute.cli.terminal import bar, figure, heading, line, percent, percent_in_text, say, table, warn, within
 from privroute.errors import InputError, arg, named
 from privroute.release.quality import VERDICTS
 from privroute.study.guarantee import short
@@ -116,7 +116,10 @@ def plan(
         named = PublicPrior(usual, str(source.network if prior is None else prior) if usable else None)
         mechanism = tuned(settings, roads, named, tune_for, seed=seed, out=out)
     if calendar.has_slots:
-        plan_by_period(settings, roads, usual, mechanism, day_profile, draws=draws, seed=seed, out=out)
+        gravity = zone_sizes is not None
+        plan_by_period(
+            settings, roads, usual, mechanism, day_profile, prior_is_gravity=gravity, draws=draws, seed=seed, out=out
+        )
         return
     if day_profile is not None:
         raise InputError("--day-profile is for a study with several periods; omit it")
@@ -342,7 +345,7 @@ def _advice(found: "Plan") -> list[str]:
                 "congested. Choose busier hours, or publish nothing."
             )
         ]
-    best = f"{_without_data(free.name)}, {percent(free.percent)}"
+    best = f"{_without_data(free.name)}, {percent_in_text(free.percent)}"
     sentences = [
         f"Epsilon {good:g} is the smallest of these whose policy is {within(goal)} of the optimum (median)."
         if good is not None

@@ -30,6 +30,7 @@ __all__ = [
     "line",
     "number_of",
     "percent",
+    "percent_in_text",
     "plain",
     "said_already",
     "say",
@@ -118,17 +119,22 @@ def figure(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Write a percentage with the digits that matter: 19.7 %, 0.109 %, below 0.001 %; 0 % below what is known."""
+    """Write a percentage with the digits that matter: 19.7 %, 0.109 %, 2.7e-6 %; 0 % below what is known."""
     size = abs(value)
     if size < _SMALLEST_PERCENT:
         return "0 %"
     if size < _SMALLEST_PLAIN:
-        return f"below {_SMALLEST_PLAIN:g} %"
+        return f"{value:.1e} %".replace("e-0", "e-")
     return f"{value:.3g} %" if size < _LARGEST_PLAIN else f"{value:,.0f} %"
 
 
+def percent_in_text(value: float) -> str:
+    """The same in a sentence, which has no powers of ten: 19.7 %, 0.109 %, below 0.001 %."""
+    return percent(value) if value >= _SMALLEST_PLAIN else f"below {_SMALLEST_PLAIN:g} %"
+
+
 def within(value: float) -> str:
-    """Write a percentage as a limit: within 0.109 %, within 0.001 % where it is less."""
+    """The same as a limit in a sentence: within 0.109 %, within 0.001 % where it is less."""
     return f"within {percent(max(value, _SMALLEST_PLAIN))}"
 
 

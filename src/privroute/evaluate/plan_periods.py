@@ -14,6 +14,7 @@ from privroute.evaluate.plan import Plan, plan
 from privroute.privacy.budget import affordable_epsilon, total_rho
 from privroute.progress import check_progress, tell
 from privroute.release.quality import NEGLIGIBLE_PERCENT
+from privroute.study.frame import Frame
 from privroute.study.mechanisms import default_mechanism
 from privroute.study.period_shares import period_shares
 
@@ -85,6 +86,7 @@ def plan_periods(
     delta: float = 1e-6,
     contribution: Contribution | None = None,
     mechanism: str | Mechanism | None = None,
+    total_per_h: float | None = None,
     draws: int = 3,
     progress: Progress | None = None,
     **more: Any,
@@ -92,9 +94,11 @@ def plan_periods(
     """Plan every slot of a calendar. Only public data.
 
     factors : traffic of each slot over that of the prior; default: the same in all
+    total_per_h : as in `plan`; one number cannot be that of several periods, and is refused as a study refuses it
     more : as in `plan`: expansion, seed, prior_is_gravity, quality_share
     """
     check_progress(progress)
+    Frame(prior.pairs, calendar, more.get("expansion", 1.0), contribution, total_per_h)
     slots = calendar.slots
     rates = [1.0] * len(slots) if factors is None else list(factors)
     if len(rates) != len(slots) or not all(0 < rate < float("inf") for rate in rates):
@@ -116,6 +120,7 @@ def plan_periods(
                     period_min=slot.period.minutes,
                     delta=delta,
                     contribution=contribution,
+                    total_per_h=total_per_h,
                     epsilons=(own,),
                     mechanism=chosen,
                     draws=draws,

@@ -85,4 +85,3 @@ def policies_without_data(network: Network, demand: Demand, sizes: str = "zone s
         "equal demand for all pairs": uniform_policy(network, demand.pairs, demand.total_per_min),
         _FASTEST: free_flow_policy(network, demand.pairs),
     }
-
