@@ -336,7 +336,7 @@ class Quality(QualityFrames):
         return quality
 
     def _former_words(self) -> list[str]:
-        """The verdicts on these numbers in folders of earlier versions: against all rows, first without small losses."""
+        """What earlier versions said of these numbers: against all rows, and at first of any loss that it is one."""
         found = []
         for percent in (0.0, _FORMER_PERCENT):
             verdict = self._against(self.baselines, percent / _PERCENT * max(self.least, 0.0))
