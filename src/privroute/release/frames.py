@@ -101,7 +101,7 @@ class QualityFrames:
     def _repr_html_(self) -> str:
         quality = cast("Quality", self)
         title = f"Measured with noise: {quality.words}"
-        return figure_html(title, "", table_html(("policy", "above the best possible"), quality.in_words.items()))
+        return figure_html(title, "", table_html(("policy", "above the best possible"), list(quality.in_words.items())))
 
 
 def _checked(table: str) -> str:
