@@ -119,6 +119,38 @@ def test_zone_sizes_stand_in_for_a_demand(tmp_path: Path) -> None:
     assert "no data: gravity" not in done.out  # the prior is itself one
 
 
+def test_several_periods_are_compared_with_the_same_rows_as_one(tmp_path: Path) -> None:
+    """The same demand as one period and as two: the prior is a gravity model, and is not compared with itself."""
+    sizes = sizes_csv(tmp_path / "sizes.csv")
+    study = '[network]\nsource = "sioux-falls"\nlatency = "bpr"\n[guarantee]\nepsilon = 0.5\ndelta = 1e-6\n'
+    study += '[mechanism]\nname = "counts"\n[calendar]\ndays = 5\n'
+    hours = {"one": "period_min = 60", "two": 'periods = ["07:00-08:00", "08:00-09:00"]'}
+    found = {}
+    for name, given in hours.items():
+        (tmp_path / f"{name}.toml").write_text(f"{study}{given}\n")
+        quick = ("--zone-sizes", sizes, "--trips-per-hour", 100_000, "--draws", 1)
+        more = ("--epsilons", 0.5) if name == "one" else ()
+        done = run("plan", tmp_path / f"{name}.toml", *quick, *more, "--out", tmp_path / name)
+        assert done.code == 0, done.err
+        found[name] = json.loads((tmp_path / name / "plan.json").read_text())
+    assert "too thin" not in done.text
+    one = found["one"]["rows"][0]
+    assert one["verdict"] == "better"
+    assert min(found["one"]["without_data_percent"].values()) > 1.0
+    for period in found["two"]["periods"]:
+        assert period["without_data_percent"] == found["one"]["to_gain_percent"]
+        assert period["median_percent"] == one["median_percent"]
+        assert period["verdict"] == "useful"
+
+
+def test_a_total_of_several_periods_is_refused_as_learn_refuses_it() -> None:
+    promise = ("--set", "guarantee.epsilon=1")
+    hours = ("--set", "calendar.periods=07:00-09:00/60min", *promise, "--unit", "user", "--max-requests", 2)
+    total = ("--set", "data.total_vehicles_per_hour=300000")
+    message = refused("plan", "--network", "sioux-falls", "--days", 2, "--draws", 1, *hours, *total)
+    assert "total_vehicles_per_hour is one number where periods differ" in message
+
+
 def test_files_of_networks_and_demands(tntp: Path) -> None:
     braess = ("--network", tntp / "Braess_net.tntp", "--prior", tntp / "Braess_trips.tntp", "--period-min", 600)
     assert "--on-unreachable drop" in refused("plan", *braess, *QUICK)

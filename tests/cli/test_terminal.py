@@ -32,6 +32,21 @@ def test_percentages_have_the_digits_that_matter(value: float, text: str) -> Non
     assert terminal.percent(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text", "limit"),
+    [
+        (-2e-4, "below 0.001 %", "within 0.001 %"),
+        (0.0, "below 0.001 %", "within 0.001 %"),
+        (2.7e-6, "below 0.001 %", "within 0.001 %"),
+        (0.00123, "0.00123 %", "within 0.00123 %"),
+        (19.72, "19.7 %", "within 19.7 %"),
+    ],
+)
+def test_sentences_have_no_powers_of_ten(value: float, text: str, limit: str) -> None:
+    assert terminal.percent_in_text(value) == text
+    assert terminal.within(value) == limit
+
+
 def test_probabilities_are_percentages() -> None:
     assert terminal.chance(1.0) == "100 %"
     assert terminal.chance(0.625) == "62.5 %"

@@ -318,7 +318,8 @@ def _show(found: pr.Release, demand: pr.Demand, title: str, *, mark: str = "", m
     baseline = Baseline.of(network, traffic)
     name = f"released, {found.certificate.mechanism}" + ("" if found.certificate.private else " (NOT PRIVATE)")
     name += ", modelled" if modelled else ""
-    rows = {name: policy, **policies_to_beat(network, traffic)}
+    sizes = "the released zone totals" if modelled else "the private zone totals" if mark else "zone sizes"
+    rows = {name: policy, **policies_to_beat(network, traffic, sizes)}
 
     def cells(label: str, total: float, above: float) -> list[str]:
         mean = units.time_of(total / traffic.total_per_min)

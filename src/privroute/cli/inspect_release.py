@@ -112,7 +112,7 @@ def show_periods(found: pr.Release) -> None:
     unproved = [str(each.slot) for each in measured if is_unproved(each)]
     thin = [str(each.slot) for each in measured if is_thin(each)]
     if unproved:
-        say(f"Not shown to be better than no data: {_listed(unproved, found)}.")
+        say(f"Undecided, or worse than no data: {_listed(unproved, found)}.")
     if thin:
         say(f"Too thin, the noise drowns the counts of single pairs: {_listed(thin, found)}.")
     if len(measured) > 1:

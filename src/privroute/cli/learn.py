@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import privroute as pr
+from privroute.cli.interrupted import interruption_told
 from privroute.cli.output import check_release_folder
 from privroute.cli.profile import say_profile
 from privroute.cli.study_options import LEARN_KEYS, SetOption, StudyArgument, settings_of, with_keys
@@ -97,55 +98,58 @@ def learn(
     settings are checked before the private file is opened. Each run draws new noise and spends budget again: the
     privacy costs of several releases from the same trips add up.
     """
-    from privroute.mechanism.learn import Announcement  # noqa: PLC0415 - the private side
+    with interruption_told(out) as learning:
+        from privroute.mechanism.learn import Announcement  # noqa: PLC0415 - the private side
 
-    if out is None and not dry_run:
-        raise InputError("--out is missing: pass the folder for the release, or --dry-run to write none")
-    if study is not None and study.suffix.lower() in _TRIP_FILES:
-        raise InputError(
-            f"{study} is a trip file where a study file is expected; quote patterns, so that the shell does not expand "
-            "them: --trips 'trips/*.csv'"
-        )
-    settings = settings_of(study, given, assigned)
-    _check_files(settings, trips, history, diagnostics, out)
-    promised = not dry_run or settings.get("guarantee.epsilon") is not None
-    guarantee = _guarantee(settings, allow_not_private=allow_not_private or dry_run) if promised else None
-    if stream is not None and settings.get("mechanism.name") != "daily":
-        raise InputError(f"--stream is only valid with {arg('mechanism', 'daily')}; remove it, or choose that")
-    account = _ledger(ledger, dataset)
-    if out is not None and not dry_run:
-        check_release_folder(out, overwrite=overwrite)
-    chosen = pr.Study.of(settings, promised=promised)
-    with said_already(LargeDeltaWarning):  # refused here, while nothing private is open
-        noisy_days = None if stream is None or dry_run else _stream(stream, chosen, account)
-        announced = Announcement(chosen, ledger=account) if promised and stream is None else None
-    line(f"{chosen.network}, {number_of(len(chosen.pairs), 'pair')}: {chosen.calendar}")
-    reports: list[TripRows] = []  # said when the bar is gone
-    with bar() as progress:
-        data = (
-            pr.read_trips(
-                _source(trips),
-                chosen,
-                diagnostics=diagnostics,
-                report=reports.append,
-                memory_mb=memory_mb,
-                temp_folder=temp_folder,
-                progress=progress,
+        if out is None and not dry_run:
+            raise InputError("--out is missing: pass the folder for the release, or --dry-run to write none")
+        if study is not None and study.suffix.lower() in _TRIP_FILES:
+            raise InputError(
+                f"{study} is a trip file where a study file is expected; quote patterns, so that the shell does not "
+                "expand them: --trips 'trips/*.csv'"
             )
-            if trips
-            else pr.read_daily_od(history or "", chosen, report=reports.append)
-        )
-    _say_counted(data, reports[-1], chosen)
-    if announced is not None:
-        _say_signal(data, announced)
-    if dry_run or out is None:
-        if trips and isinstance(_source(trips), list):
-            say_profile(trips, chosen, data, reports[-1], memory_mb=memory_mb, temp_folder=temp_folder)
-        say("Dry run: nothing was charged and nothing was released.")
-        return
-    release = _release(data, announced, noisy_days)
-    release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
-    _tell(release, guarantee, out)
+        settings = settings_of(study, given, assigned)
+        _check_files(settings, trips, history, diagnostics, out)
+        promised = not dry_run or settings.get("guarantee.epsilon") is not None
+        guarantee = _guarantee(settings, allow_not_private=allow_not_private or dry_run) if promised else None
+        if stream is not None and settings.get("mechanism.name") != "daily":
+            raise InputError(f"--stream is only valid with {arg('mechanism', 'daily')}; remove it, or choose that")
+        learning.account = account = _ledger(ledger, dataset)
+        if out is not None and not dry_run:
+            check_release_folder(out, overwrite=overwrite)
+        chosen = pr.Study.of(settings, promised=promised)
+        with said_already(LargeDeltaWarning):  # refused here, while nothing private is open
+            noisy_days = None if stream is None or dry_run else _stream(stream, chosen, account)
+            announced = Announcement(chosen, ledger=account) if promised and stream is None else None
+        line(f"{chosen.network}, {number_of(len(chosen.pairs), 'pair')}: {chosen.calendar}")
+        reports: list[TripRows] = []  # said when the bar is gone
+        with bar() as progress:
+            data = (
+                pr.read_trips(
+                    _source(trips),
+                    chosen,
+                    diagnostics=diagnostics,
+                    report=reports.append,
+                    memory_mb=memory_mb,
+                    temp_folder=temp_folder,
+                    progress=progress,
+                )
+                if trips
+                else pr.read_daily_od(history or "", chosen, report=reports.append)
+            )
+        _say_counted(data, reports[-1], chosen)
+        if announced is not None:
+            _say_signal(data, announced)
+        if dry_run or out is None:
+            if trips and isinstance(_source(trips), list):
+                say_profile(trips, chosen, data, reports[-1], memory_mb=memory_mb, temp_folder=temp_folder)
+            say("Dry run: nothing was charged and nothing was released.")
+            return
+        if noisy_days is not None:
+            learning.follow(noisy_days)
+        learning.release = release = _release(data, announced, noisy_days)
+        release.save(out, overwrite=overwrite, allow_not_private=allow_not_private)
+        _tell(release, guarantee, out)
 
 
 def _source(trips: list[str]) -> list[str] | str:

@@ -10,9 +10,9 @@ from privroute.cli import inputs
 from privroute.cli.plan_options import PublicPrior, tuned
 from privroute.cli.plan_periods import plan_by_period
 from privroute.cli.study_options import SetOption, StudyArgument, settings_of, with_keys
-from privroute.cli.terminal import bar, figure, heading, line, percent, say, table, warn
+from privroute.cli.terminal import bar, figure, heading, line, percent, percent_in_text, say, table, warn, within
 from privroute.errors import InputError, arg, named
-from privroute.release.quality import NEGLIGIBLE_PERCENT
+from privroute.release.quality import VERDICTS
 from privroute.study.guarantee import short
 from privroute.study.mechanisms import noise_is_on_flows
 
@@ -116,7 +116,10 @@ def plan(
         named = PublicPrior(usual, str(source.network if prior is None else prior) if usable else None)
         mechanism = tuned(settings, roads, named, tune_for, seed=seed, out=out)
     if calendar.has_slots:
-        plan_by_period(settings, roads, usual, mechanism, day_profile, draws=draws, seed=seed, out=out)
+        gravity = zone_sizes is not None
+        plan_by_period(
+            settings, roads, usual, mechanism, day_profile, prior_is_gravity=gravity, draws=draws, seed=seed, out=out
+        )
         return
     if day_profile is not None:
         raise InputError("--day-profile is for a study with several periods; omit it")
@@ -334,19 +337,19 @@ def _advice(found: "Plan") -> list[str]:
     good = found.smallest_epsilon(goal)
     useful = found.smallest_epsilon(free.percent)
     chance = found.smallest_epsilon(2 * found.without_noise_median)
-    if found.to_gain < NEGLIGIBLE_PERCENT:
+    if found.enough is not None:
         return [
             (
-                f"There is nothing to gain. The best policy without data ({_without_data(free.name)}) is within "
-                f"{percent(free.percent)} of the optimum of this demand, because the roads are hardly congested. "
-                "Choose busier hours, or publish nothing."
+                f"There is nothing to gain. A policy without data ({_without_data(found.enough.name)}) is "
+                f"{within(found.enough.percent)} of the optimum of this demand, because the roads are hardly "
+                "congested. Choose busier hours, or publish nothing."
             )
         ]
-    best = f"{_without_data(free.name)}, {percent(free.percent)}"
+    best = f"{_without_data(free.name)}, {percent_in_text(free.percent)}"
     sentences = [
-        f"Epsilon {good:g} is the smallest of these whose policy is within {percent(goal)} of the optimum (median)."
+        f"Epsilon {good:g} is the smallest of these whose policy is {within(goal)} of the optimum (median)."
         if good is not None
-        else f"None of these is within {percent(goal)} of the optimum (median): use more days, larger zones or a "
+        else f"None of these is {within(goal)} of the optimum (median): use more days, larger zones or a "
         "larger epsilon."
     ]
     if good == found.rows[0].epsilon:
@@ -366,6 +369,7 @@ def _advice(found: "Plan") -> list[str]:
 
 def _shown(found: "Plan") -> str:
     """From which epsilon on the release's own measurement would show what the table expects."""
+    useful = f"better than no data, or {VERDICTS['near best']}"
     if found.smallest_shown is not None:
-        return f"From epsilon {found.smallest_shown:g} on, a release should measure that it is better than no data."
-    return f"Not even with the largest would a release measure that it is better than no data: {found.why_not_shown}."
+        return f"From epsilon {found.smallest_shown:g} on, a release should measure that it is {useful}."
+    return f"Not even with the largest would a release measure that it is {useful}: {found.why_not_shown}."

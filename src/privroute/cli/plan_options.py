@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import privroute as pr
 from privroute.cli.output import make_folder
-from privroute.cli.terminal import bar, heading, line, percent, say
+from privroute.cli.terminal import bar, heading, line, percent_in_text, say
 from privroute.network.text_files import write_whole
 from privroute.study.mechanisms import public_options
 
@@ -64,8 +64,8 @@ def _show(options: "Mechanism", demand: str | None, epsilon: float, median: floa
     block = section_as_toml("mechanism", values)
     heading(f"Options chosen on the public prior for epsilon {epsilon:g}")
     say(
-        f"They gave {percent(median)} above the optimum (median) on simulated days of demands that differ from the "
-        "prior by chance. As a part of a study:"
+        f"They gave {percent_in_text(median)} above the optimum (median) on simulated days of demands that differ from "
+        "the prior by chance. As a part of a study:"
     )
     line(f"\n{block}")
     if demand is None:

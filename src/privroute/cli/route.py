@@ -8,7 +8,7 @@ import typer
 
 import privroute as pr
 from privroute.cli import inputs
-from privroute.cli.terminal import chance, line, say_json, table, warn
+from privroute.cli.terminal import chance, line, percent_in_text, say_json, table, warn
 from privroute.errors import InputError, NetworkError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def route(
         left=(len(columns),),
     )
     if routes.remaining > _NEGLIGIBLE:
-        line(f"Other routes have probability {chance(routes.remaining)} together; --limit shows more.")
+        line(f"Other routes have probability {percent_in_text(100 * routes.remaining)} together; --limit shows more.")
     if sample == 1 and drawn is not None:
         line(f"Take route {int(drawn[0]) + 1}.")
 

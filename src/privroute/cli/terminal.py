@@ -30,6 +30,7 @@ __all__ = [
     "line",
     "number_of",
     "percent",
+    "percent_in_text",
     "plain",
     "said_already",
     "say",
@@ -37,6 +38,7 @@ __all__ = [
     "share",
     "table",
     "warn",
+    "within",
 ]
 
 console = Console()
@@ -124,6 +126,16 @@ def percent(value: float) -> str:
     if size < _SMALLEST_PLAIN:
         return f"{value:.1e} %".replace("e-0", "e-")
     return f"{value:.3g} %" if size < _LARGEST_PLAIN else f"{value:,.0f} %"
+
+
+def percent_in_text(value: float) -> str:
+    """The same in a sentence, which has no powers of ten: 19.7 %, 0.109 %, below 0.001 %."""
+    return percent(value) if value >= _SMALLEST_PLAIN else f"below {_SMALLEST_PLAIN:g} %"
+
+
+def within(value: float) -> str:
+    """The same as a limit in a sentence: within 0.109 %, within 0.001 % where it is less."""
+    return f"within {percent(max(value, _SMALLEST_PLAIN))}"
 
 
 def share(value: float, *, width: int = 20) -> str:

@@ -65,6 +65,11 @@ class PlanRow:
     verdict: Verdict | None = None
 
     @property
+    def shown(self) -> bool:
+        """Whether the release would measure that it is better than no data, or near the best."""
+        return self.verdict in ("better", "near best")
+
+    @property
     def median(self) -> float:
         """The middle of the draws."""
         return statistics.median(self.percent)
@@ -104,7 +109,7 @@ class Plan:
     expected_trips : trips in the data over all days, by the prior
     optimum_minutes : vehicle-minutes per minute of the prior's optimum
     options : of the mechanism, as a certificate would have them
-    of_kept_trips : bounded users without a total: a release measures the kept trips only, and never says "better"
+    of_kept_trips : bounded users without a total: a release measures the kept trips only, and is never shown useful
     """
 
     mechanism: str
@@ -130,6 +135,11 @@ class Plan:
         return min((row.percent for row in self.without_data), default=0.0)
 
     @property
+    def enough(self) -> Comparison | None:
+        """What leaves nothing to gain, as a release would say of itself."""
+        return next((row for row in self.without_data if row.leaves_nothing_to_gain), None)
+
+    @property
     def caveat(self) -> str | None:
         """Why releases with this delta would not be called private; None where they would."""
         return delta_caveat(self.delta)
@@ -145,12 +155,12 @@ class Plan:
 
     @property
     def smallest_shown(self) -> float | None:
-        """The smallest epsilon from which on releases would measure that they beat what needs no data."""
-        return self._smallest(lambda row: row.verdict == "better")
+        """The smallest epsilon from which on releases would measure that they are useful."""
+        return self._smallest(lambda row: row.shown)
 
     @property
     def why_not_shown(self) -> str:
-        """Why a release would not measure that it is better, where it is expected to be."""
+        """Why a release would not measure that it is useful, where it is expected to be."""
         if self.of_kept_trips:
             return "only kept trips would be measured; state the total of all, or measure it (max_for_total)"
         return "the noise of the measurement exceeds what there is to gain"

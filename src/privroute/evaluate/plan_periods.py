@@ -14,6 +14,7 @@ from privroute.evaluate.plan import Plan, plan
 from privroute.privacy.budget import affordable_epsilon, total_rho
 from privroute.progress import check_progress, tell
 from privroute.release.quality import NEGLIGIBLE_PERCENT
+from privroute.study.frame import Frame
 from privroute.study.mechanisms import default_mechanism
 from privroute.study.period_shares import period_shares
 
@@ -51,13 +52,14 @@ class PeriodPlan:
     def verdict(self) -> Literal["useful", "better, not shown", "too thin", "nothing to gain"]:
         """Whether the policy is expected to beat the best that needs no data, and the release to measure that it does.
 
-        Where nothing is to be measured, only the first.
+        Where nothing is to be measured, only the first. What is near the optimum is never too thin.
         """
-        if self.plan.to_gain < NEGLIGIBLE_PERCENT:
+        (row,) = self.plan.rows
+        if self.plan.enough is not None:
             return "nothing to gain"
-        if self.median >= self.plan.to_gain:
+        if row.median > NEGLIGIBLE_PERCENT and row.median >= self.plan.to_gain:
             return "too thin"
-        return "useful" if self.plan.rows[0].verdict in (None, "better") else "better, not shown"
+        return "useful" if row.verdict is None or row.shown else "better, not shown"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -84,6 +86,7 @@ def plan_periods(
     delta: float = 1e-6,
     contribution: Contribution | None = None,
     mechanism: str | Mechanism | None = None,
+    total_per_h: float | None = None,
     draws: int = 3,
     progress: Progress | None = None,
     **more: Any,
@@ -91,9 +94,11 @@ def plan_periods(
     """Plan every slot of a calendar. Only public data.
 
     factors : traffic of each slot over that of the prior; default: the same in all
+    total_per_h : as in `plan`; one number cannot be that of several periods, and is refused as a study refuses it
     more : as in `plan`: expansion, seed, prior_is_gravity, quality_share
     """
     check_progress(progress)
+    Frame(prior.pairs, calendar, more.get("expansion", 1.0), contribution, total_per_h)
     slots = calendar.slots
     rates = [1.0] * len(slots) if factors is None else list(factors)
     if len(rates) != len(slots) or not all(0 < rate < float("inf") for rate in rates):
@@ -115,6 +120,7 @@ def plan_periods(
                     period_min=slot.period.minutes,
                     delta=delta,
                     contribution=contribution,
+                    total_per_h=total_per_h,
                     epsilons=(own,),
                     mechanism=chosen,
                     draws=draws,

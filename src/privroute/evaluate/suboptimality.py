@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from privroute.demand.without_data import free_flow_policy, gravity_policy, uniform_policy
 from privroute.flows.optimum import solve_equilibrium, solve_optimum
 from privroute.policy.travel_time import total_travel_time
+from privroute.release.quality import NEGLIGIBLE_PERCENT
 
 if TYPE_CHECKING:
     from privroute.network.demand import Demand
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 _GAP = 1e-11
+_NO_ADVICE, _FASTEST = "no advice: equilibrium", "fastest paths, empty roads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +61,27 @@ class Comparison:
     name: str
     percent: float
 
+    @property
+    def leaves_nothing_to_gain(self) -> bool:
+        """Whether drivers without advice, or fastest paths, are near the best, as `Quality.verdict` asks."""
+        return self.name in (_NO_ADVICE, _FASTEST) and self.percent <= NEGLIGIBLE_PERCENT
 
-def policies_to_beat(network: Network, demand: Demand) -> dict[str, RoutingPolicy]:
-    """What drivers do without advice, then what needs no trip, by name."""
+
+def policies_to_beat(network: Network, demand: Demand, sizes: str = "zone sizes") -> dict[str, RoutingPolicy]:
+    """What drivers do without advice, then the same as `policies_without_data`, by name."""
     return {
-        "no advice: equilibrium": solve_equilibrium(network, demand).policy,
-        **policies_without_data(network, demand),
+        _NO_ADVICE: solve_equilibrium(network, demand).policy,
+        **policies_without_data(network, demand, sizes),
     }
 
 
-def policies_without_data(network: Network, demand: Demand) -> dict[str, RoutingPolicy]:
-    """What can be done without any trip, by name; `demand` gives the public sizes and the total."""
+def policies_without_data(network: Network, demand: Demand, sizes: str = "zone sizes") -> dict[str, RoutingPolicy]:
+    """What can be done without any trip, by name; `demand` gives the zones' sizes and the total.
+
+    sizes : what these are: public, unless the demand is made of trips
+    """
     return {
-        "gravity model of zone sizes": gravity_policy(network, demand),
+        f"gravity model of {sizes}": gravity_policy(network, demand),
         "equal demand for all pairs": uniform_policy(network, demand.pairs, demand.total_per_min),
-        "fastest paths, empty roads": free_flow_policy(network, demand.pairs),
+        _FASTEST: free_flow_policy(network, demand.pairs),
     }

@@ -39,7 +39,7 @@ def policies_to_compare(
     gap: float = GAP,
     progress: Progress | None = None,
 ) -> dict[str, RoutingPolicy]:
-    """The released policy and those that need no data, from public data alone; one that cannot be made is left out.
+    """The released policy and those of BASELINES, from public data alone; one that cannot be made is left out.
 
     known : whether `model` is a released demand; otherwise only its total is used
     gap : to which the others are solved

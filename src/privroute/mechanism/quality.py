@@ -55,6 +55,7 @@ _ROUNDINGS = 64
 _MOST_OF_MEAN = 1000.0  # times the mean pair, beyond which counts are cut off where no noisy counts are known
 _SPARE_TRIPS, _SPARE_DEVIATIONS = 12.0, 12.0
 _SMALLEST = 1e-300
+_SMALLEST_LEAST = 1e-290  # where no route takes any time, losses have far less noise than the time that it may hide
 
 
 def questions(study: Study, sensitivity: float) -> tuple[float, ...]:
@@ -275,12 +276,12 @@ class _Asked:
             moved += [*(row.beyond for row in rows.values()), np.ones(len(study.pairs))]
             largest += [*(row.largest for row in rows.values()), float(counted.most.sum())]
             weight += [watched / (len(rows) + 1)] * (len(rows) + 1)
-        unit = np.array(
-            [max(float(each.max(initial=0.0)), 1e-12 * size, 1e-300) for each, size in zip(moved, largest, strict=True)]
-        )
+        smallest = [_SMALLEST_LEAST] + [_SMALLEST] * (len(moved) - 1)
+        sizes = zip(moved, largest, smallest, strict=True)
+        unit = np.array([max(float(each.max(initial=0.0)), 1e-12 * size, floor) for each, size, floor in sizes])
         multiplier = np.sqrt(weight) / unit
         bound = (np.array(largest) + largest[0]) * multiplier
-        multiplier = multiplier * min(_RESOLUTION, _LARGEST_INTEGER / float(bound.max()))
+        multiplier = multiplier * min(_RESOLUTION, _LARGEST_INTEGER / max(float(bound.max()), 1.0))
         one = np.sqrt(sum((factor * each) ** 2 for factor, each in zip(multiplier, moved, strict=True)))
         terms = _ROUNDINGS + 4 * float(study.network.latency.roundings().max(initial=0.0))
         terms += max(row.policy.stored.roundings for row in rows.values()) + study.frame.days

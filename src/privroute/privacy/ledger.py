@@ -6,7 +6,8 @@ import datetime as dt
 import os
 import re
 import unicodedata
-from dataclasses import astuple, dataclass, replace
+from contextlib import ExitStack
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -16,6 +17,7 @@ from privroute.privacy.ledger_file import FileStore, chained
 from privroute.privacy.ledger_server import ServerStore, is_address
 from privroute.privacy.ledger_store import Store
 from privroute.privacy.scope import Profile, Scope, moment
+from privroute.privacy.uninterrupted import uninterrupted
 from privroute.study.guarantee import Guarantee, short
 
 if TYPE_CHECKING:
@@ -112,10 +114,12 @@ class Ledger:
     path : the file, or the address of a PostgreSQL server, postgresql://user@host/database#schema; created by
         `Ledger.create` or `privroute budget init`
     dataset : name of the data set; optional if the ledger has only one
+    granted : what was charged with this object, in its order; also if Ctrl-C came while it was charged
     """
 
     store: Store
     dataset: str
+    granted: list[Charge] = field(repr=False, compare=False)
 
     def __init__(self, path: Place, dataset: str | None = None) -> None:
         place = store_at(path)
@@ -134,6 +138,7 @@ class Ledger:
             )
         object.__setattr__(self, "store", place)
         object.__setattr__(self, "dataset", name)
+        object.__setattr__(self, "granted", [])
 
     @property
     def path(self) -> Path:
@@ -190,10 +195,13 @@ class Ledger:
         time_zone : whose wall clock the scope means
         contribution : how much of one user the release counts at most, where the unit is a user
         """
-        with self.store.transaction("write") as records:
-            before = self._account(records)
-            self._check(before, scope, guarantee, rho, time_zone, contribution)
-            granted = self._enter(records, scope, guarantee, rho, mechanism)
+        with ExitStack() as known:
+            with self.store.transaction("write") as records:
+                before = self._account(records)
+                self._check(before, scope, guarantee, rho, time_zone, contribution)
+                granted = self._enter(records, scope, guarantee, rho, mechanism)
+                known.enter_context(uninterrupted())  # from before the commit until it is known to have been made
+            self.granted.append(granted)
         return granted, replace(before, charges=(*before.charges, granted))
 
     def enter_known(self, charges: Sequence[tuple[Scope, Guarantee, float, str, str]]) -> None:

@@ -87,25 +87,21 @@ class QualityFrames:
 
     def to_pandas(self) -> Any:
         """A DataFrame with a row for the released policy and each baseline: percent above the best possible."""
-        rows = _quality_rows(cast("Quality", self))
-        return data_frame({name: [row[at] for row in rows] for at, name in enumerate(_QUALITY_COLUMNS)})
+        quality = cast("Quality", self)
+        found = {"released": quality.above_optimum, **quality.baselines}
+        return data_frame(
+            {
+                "policy": list(found),
+                "above_optimum_percent": [each.value for each in found.values()],
+                "low": [each.low for each in found.values()],
+                "high": [each.high for each in found.values()],
+            }
+        )
 
     def _repr_html_(self) -> str:
         quality = cast("Quality", self)
-        shown = [
-            (name, f"{value:.4g}", f"{low:.4g}", "not bounded" if high is None else f"{high:.4g}")
-            for name, value, low, high in _quality_rows(quality)
-        ]
-        title = f"Measured on the true trips, with noise: {quality.words}"
-        return figure_html(title, "", table_html(_QUALITY_COLUMNS, shown))
-
-
-_QUALITY_COLUMNS = ("policy", "above_optimum_percent", "low", "high")
-
-
-def _quality_rows(quality: Quality) -> list[tuple[str, float, float, float | None]]:
-    found = {"released": quality.above_optimum, **quality.baselines}
-    return [(name, each.value, each.low, each.high) for name, each in found.items()]
+        title = f"Measured with noise: {quality.words}"
+        return figure_html(title, "", table_html(("policy", "above the best possible"), list(quality.in_words.items())))
 
 
 def _checked(table: str) -> str:

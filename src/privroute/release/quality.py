@@ -5,11 +5,11 @@ traffic, and for each policy j the excess E_j of its travel time over L, each wi
 Everything else here follows from these numbers:
 
     above the optimum    F_j − V lies between max_i (E_j − E_i), as no policy is below V, and E_j, as L is not above V
-    verdict              from E_released − E_j, in which L cancels
+    verdict              from these limits, and from E_released − E_j, in which L cancels
 
 Where users are bounded, what is counted are the kept trips. Scaled to a known total they stand for the traffic, as a
 random sample does: deviations and slack include its error. Without a total they are lighter than it by an unknown
-factor: then no upper limit follows, and no release is called better.
+factor: then no upper limit follows, and no release is called better or near the best.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from privroute.errors import ReleaseError
 from privroute.release.frames import QualityFrames
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 __all__ = [
     "BASELINES",
@@ -31,6 +31,7 @@ __all__ = [
     "NEGLIGIBLE_PERCENT",
     "NOT_MEASURED",
     "RELEASED",
+    "VERDICTS",
     "Excess",
     "MeasuredRow",
     "Quality",
@@ -38,20 +39,26 @@ __all__ = [
     "Verdict",
 ]
 
-Verdict = Literal["better", "undecided", "worse"]
+Verdict = Literal["better", "near best", "nothing to gain", "undecided", "worse"]
 Trips = Literal["all", "scaled", "kept"]
 
 RELEASED = "released"
 BASELINES = {
     "equilibrium": "no advice: equilibrium of the released demand",
-    "gravity": "gravity model of zone sizes",
+    "gravity": "gravity model of the released zone totals",
     "equal_demand": "equal demand for all pairs",
     "free_flow": "fastest paths, empty roads",
 }
-"""Policies to compare with, in the order in which they are shown."""
+"""Policies to compare with."""
+_BESIDE_VERDICT = "gravity"  # it is fitted to counts of the same trips, so that a release need not beat it
+_ENOUGH = {"free_flow": "fastest paths on empty roads", "equilibrium": "drivers without advice"}
 
-VERDICTS = {
+NEGLIGIBLE_PERCENT = 0.1
+"""Of the best possible travel time: what is less is neither a gain nor a loss."""
+VERDICTS: dict[Verdict, str] = {
     "better": "better than no data",
+    "near best": f"within {NEGLIGIBLE_PERCENT:g} % of the best possible",
+    "nothing to gain": "nothing to gain",
     "undecided": "not distinguishable from no data",
     "worse": "worse than no data: do not use",
 }
@@ -64,10 +71,7 @@ MEASURED_ON = {
 """Whose travel time was measured."""
 
 NOT_MEASURED = "Not measured: nothing is known about how well this policy serves the true trips."
-NEGLIGIBLE_PERCENT = 0.01
-"""Of the best possible travel time: what is less is neither a gain nor a loss."""
-_NOTHING_TO_GAIN = f"nothing to gain: what needs no data is within {NEGLIGIBLE_PERCENT:g} % of the best possible"
-_UNBOUNDED = ", and nothing bounds its travel time: do not use"
+_UNBOUNDED = ", and its travel time has no upper limit: do not use"
 _NOT_KNOWN = "not known: real traffic may be heavier than the kept trips; state or measure its total"
 
 CONFIDENCE = 0.95
@@ -78,6 +82,12 @@ _EXCESS, _OPTIMUM, _TEST = 2.05, 2.60, 1.96
 _BEST_OF = {0: 2.05, 1: 2.05, 2: 2.33, 3: 2.48, 4: 2.58}
 _OPTIMUM_OF = {0: 2.60, 1: 2.60, 2: 2.83, 3: 2.96, 4: 3.05, 5: 3.11}
 _PERCENT = 100.0
+_OPEN = 2.0  # times its lower limit: where the upper limit of the optimum is more, the noise hides the traffic
+_SMALLEST_SHOWN, _TWO_DECIMALS = 0.001, 0.01
+# of the verdicts of earlier versions
+_FORMER_PERCENT = 0.01
+_FORMER_NOTHING = f"nothing to gain: what needs no data is within {_FORMER_PERCENT:g} % of the best possible"
+_FORMER_UNBOUNDED = ", and nothing bounds its travel time: do not use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +117,13 @@ class Excess:
     high: float | None
 
     def __str__(self) -> str:
+        """Percent; the value only where it can be told from 0."""
         if self.high is None:
-            return f"at least {_shown(self.low)} %"
+            return f"at least {_shown(self.low)} %" if self.low >= _SMALLEST_SHOWN else "not known"
+        if self.high < _SMALLEST_SHOWN:
+            return f"{_shown(self.high)} %"
+        if self.low < _SMALLEST_SHOWN:
+            return f"at most {_shown(self.high)} %"
         return f"{_shown(self.value)} % ({_shown(self.low)} to {_shown(self.high)} %)"
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,7 +172,7 @@ class Quality(QualityFrames):
 
     @property
     def baselines(self) -> dict[str, Excess]:
-        """The same for what needs no data, by name; see BASELINES."""
+        """The same for the policies that it is compared with, by name; see BASELINES."""
         return {name: self._excess(name) for name in self.rows if name != RELEASED}
 
     @property
@@ -180,61 +195,110 @@ class Quality(QualityFrames):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the release beats everything that needs no data.
+        """What the release is worth: the first of these that holds. docs/proofs/quality.md has the rates of error.
 
-        better : it is below every baseline, each at 97.5 %, so wrong in at most 2.5 % of releases; never where
-            only kept trips were measured
-        worse : it is above one of them by more than NEGLIGIBLE_PERCENT, together at 97.5 %
+        worse : it is above a policy that needs no data by more than NEGLIGIBLE_PERCENT, and not near the best
+        nothing to gain : fastest paths, or drivers without advice, are near the best
+        better : it is below every policy that needs no data
+        near best : the upper limit of its travel time above the best possible is within NEGLIGIBLE_PERCENT
+        undecided : none of these
+
+        Where only kept trips were measured it is worse or undecided.
         """
-        return self._verdict(NEGLIGIBLE_PERCENT)
+        names = [name for name in self.rows if name not in (RELEASED, _BESIDE_VERDICT)]
+        least = NEGLIGIBLE_PERCENT / _PERCENT * max(self._optimum()[1], 0.0)
+        compared, near = self._against(names, least), self._near(RELEASED)
+        if compared == "worse" and near is None:
+            return "worse"
+        if self._enough is not None:
+            return "nothing to gain"
+        return "near best" if compared != "better" and near is not None else compared
 
-    def _verdict(self, negligible_percent: float) -> Verdict:
-        own = self.rows[RELEASED]
-        others = [row for name, row in self.rows.items() if name != RELEASED]
+    def _against(self, names: Collection[str], least: float) -> Literal["better", "undecided", "worse"]:
+        """The release against other rows: below all of them, each at 97.5 %; or above one, together at 97.5 %.
+
+        least : a loss that is not more, in vehicle-minutes per minute, is none
+        """
+        own, others = self.rows[RELEASED], [self.rows[name] for name in names]
         if not others:
             return "undecided"
         apart = [(own.excess - row.excess, math.hypot(own.deviation, row.deviation)) for row in others]
         bounded = not own.at_least and self.trips != "kept"
         if bounded and all(value + own.slack + _TEST * spread < 0 for value, spread in apart):
             return "better"
-        limit, least = _best_of(len(others)), negligible_percent / _PERCENT * max(self.least, 0.0)
+        limit = _best_of(len(others))
         bounds = zip(others, apart, strict=True)
         if any(value - row.slack - limit * spread > least for row, (value, spread) in bounds if not row.at_least):
             return "worse"
         return "undecided"
 
+    def _near(self, name: str) -> str | None:
+        """In words that F_j − V is within NEGLIGIBLE_PERCENT of V by its upper limit; None where it is not known to be.
+
+        In an empty hour the noise hides how much traffic there is, and percent of V say nothing. There it is that of
+        the upper limit of V.
+        """
+        row, near = self.rows[name], NEGLIGIBLE_PERCENT / _PERCENT
+        if row.at_least or self.trips == "kept":
+            return None
+        most, (smallest, largest) = row.excess + row.slack + _EXCESS * row.deviation, self._optimum()
+        if most <= near * max(smallest, 0.0):
+            return VERDICTS["near best"]
+        if most <= near * largest and largest > _OPEN * smallest:
+            return f"{VERDICTS['near best']}, as a share of the most travel time that the noise may hide"
+        return None
+
     @property
-    def nothing_to_gain(self) -> bool:
-        """Whether something that needs no data is as good as the best possible, but for NEGLIGIBLE_PERCENT."""
-        limits = [each.high for each in self.baselines.values() if each.high is not None]
-        return min(limits, default=math.inf) <= NEGLIGIBLE_PERCENT
+    def _enough(self) -> str | None:
+        """In words what leaves nothing to gain; None where nothing is known to."""
+        for name, policy in _ENOUGH.items():
+            near = self._near(name) if name in self.rows else None
+            if near is not None:
+                return f"{policy} are {near}"
+        return None
 
     @property
     def words(self) -> str:
-        """The verdict in words; what is neither better nor bounded should not be used either."""
-        if self.trips != "kept" and self.verdict == "undecided" and self.nothing_to_gain:
-            return _NOTHING_TO_GAIN
-        return self._words(self.verdict)
-
-    def _words(self, verdict: Verdict) -> str:
-        if self.trips == "kept" and verdict == "undecided":
+        """The verdict in words; what is undecided and has no upper limit should not be used either."""
+        verdict = self.verdict
+        if verdict == "undecided" and self.trips == "kept":
             return _NOT_KNOWN
-        unbounded = verdict == "undecided" and self.above_optimum.high is None
-        measured_on = "" if self.trips == "all" else f" (measured on {MEASURED_ON[self.trips]})"
-        return VERDICTS[verdict] + (_UNBOUNDED if unbounded else "") + measured_on
+        said = VERDICTS[verdict]
+        if verdict == "near best":
+            said = self._near(RELEASED) or said
+        elif verdict == "nothing to gain" and self._near(RELEASED) is None:
+            said += ", and this release may lose"
+        elif verdict == "undecided" and self.above_optimum.high is None:
+            said += _UNBOUNDED
+        return said + self._measured_on
+
+    @property
+    def _measured_on(self) -> str:
+        return "" if self.trips == "all" else f" (measured on {MEASURED_ON[self.trips]})"
+
+    @property
+    def in_words(self) -> dict[str, str]:
+        """How far each policy is above the best possible, by what it is called; the one beside the verdict is last."""
+        names = sorted(self.baselines, key=lambda name: name == _BESIDE_VERDICT)
+        beside = {_BESIDE_VERDICT: " (not part of the verdict)"}
+        others = {BASELINES[name] + beside.get(name, ""): f"{self._excess(name)}" for name in names}
+        return {"released policy": f"{self.above_optimum}", **others}
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was measured, for people."""
-        own = self.above_optimum
-        first = "At least" if own.high is None else "About"
-        said = (
-            f"{first} {_shown(own.low if own.high is None else own.value)} % above the best possible travel time"
-            + ("" if own.high is None else f", between {_shown(own.low)} and {_shown(own.high)} % (95 % confidence)")
-            + f", measured on {MEASURED_ON[self.trips]} with noise, under the same guarantee ({self.share:.0%} of rho)."
-        )
-        rows = [f"{BASELINES[name][0].upper()}{BASELINES[name][1:]}: {each}." for name, each in self.baselines.items()]
-        return (f"Verdict: {self.words}.", said, *rows)
+        (_, own), *others = self.in_words.items()
+        enough = self._enough if self.verdict == "nothing to gain" else None
+        known = "" if self.above_optimum.high is None else "with 95 % confidence, "
+        measured = f"{known}measured on {MEASURED_ON[self.trips]} with noise, under the same guarantee"
+        measured += f" ({self.share:.0%} of rho)"
+        said = [
+            f"Verdict: {self.words}",
+            *([] if enough is None else [_begin(enough)]),
+            f"Travel time above the best possible: {own}, {measured}",
+            *(f"{_begin(name)}: {far}" for name, far in others),
+        ]
+        return tuple(f"{sentence}." for sentence in said)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON: what was measured, and what follows from it."""
@@ -263,14 +327,30 @@ class Quality(QualityFrames):
             share = values["share_of_rho"]  # type: ignore[index]
             trips = next(name for name, said in MEASURED_ON.items() if said == values["measured_on"])  # type: ignore[index]
             quality = cls(share, measured["least_minutes"], measured["least_deviation"], rows, trips)  # type: ignore[arg-type]
-            # folders that were written before small losses were neglected say the verdict without that
-            former = quality.as_dict() | {"verdict": quality._words(quality._verdict(0.0))}
-            same = values in (quality.as_dict(), former)
+            own = quality.as_dict()
+            same = values in (own, *(own | {"verdict": former} for former in quality._former_words()))
         except (LookupError, TypeError, AttributeError, ArithmeticError, StopIteration):
             same = False
         if not same:
             raise ReleaseError("the measured quality is damaged, or contradicts itself")
         return quality
+
+    def _former_words(self) -> list[str]:
+        """What earlier versions said of these numbers: against all rows, and at first of any loss that it is one."""
+        found = []
+        for percent in (0.0, _FORMER_PERCENT):
+            verdict = self._against(self.baselines, percent / _PERCENT * max(self.least, 0.0))
+            said = VERDICTS[verdict] + self._measured_on
+            if verdict == "undecided" and self.trips == "kept":
+                said = _NOT_KNOWN
+            elif verdict == "undecided":
+                limits = [each.high for each in self.baselines.values() if each.high is not None]
+                if percent and min(limits, default=math.inf) <= percent:
+                    said = _FORMER_NOTHING
+                elif self.above_optimum.high is None:
+                    said = VERDICTS[verdict] + _FORMER_UNBOUNDED + self._measured_on
+            found.append(said)
+        return found
 
     def _optimum(self) -> tuple[float, float]:
         """Limits of V, each with 0.47 %: L is not above it, and no policy, L + E_j, is below it."""
@@ -315,6 +395,13 @@ def _finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def _begin(words: str) -> str:
+    """The beginning of a sentence."""
+    return words[0].upper() + words[1:]
+
+
 def _shown(percent: float) -> str:
-    """Three digits, or two decimals where that is more."""
-    return f"{percent:.2f}" if percent >= 0.01 or percent == 0 else f"{percent:.2g}"  # noqa: PLR2004 - digits that matter
+    """Two digits below 0.01, two decimals otherwise; nobody needs those of what is below 0.001."""
+    if percent < _SMALLEST_SHOWN:
+        return f"below {_SMALLEST_SHOWN:g}"
+    return f"{percent:.2g}" if percent < _TWO_DECIMALS else f"{percent:,.2f}"

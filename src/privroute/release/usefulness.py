@@ -23,8 +23,8 @@ def is_thin(release: Release) -> bool:
 
 
 def is_unproved(release: Release) -> bool:
-    """Whether the chosen period was measured, and not found better than what needs no data."""
-    return release.quality is not None and release.quality.verdict != "better"
+    """Whether the chosen period was measured, and found undecided or worse than what needs no data."""
+    return release.quality is not None and release.quality.verdict in ("undecided", "worse")
 
 
 def period_values(release: Release) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class MeasuredPeriod(Period):
     vehicles_per_hour: float | None = Field(description="Of the released demand; null where there is none.")
     verdict: str = Field(description="What was measured of its usefulness, in words.")
     thin: bool = Field(
-        description="The noise drowns single pairs, and the policy was not found better than one that needs no data."
+        description="The noise drowns single pairs, and the policy is undecided or worse than one that needs no data."
     )
     quality: dict[str, Any] | None
 
