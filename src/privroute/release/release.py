@@ -148,10 +148,7 @@ class Release(ReleaseFrames):
             (one with an offset from UTC is converted); or a period as `slots` spells it, "workday 07:00-08:00"
         """
         calendar = self.certificate.calendar
-        spelt = {str(slot): at for at, slot in enumerate(self.slots)} | {
-            slot.key: at for at, slot in enumerate(self.slots)
-        }
-        position = spelt.get(when) if isinstance(when, str) else None
+        position = calendar.position_of_name.get(when) if isinstance(when, str) else None
         if position is None:
             if calendar.periods[0].begins is None:
                 raise ReleaseError("the hours of this release are not known, so it cannot be asked by the clock")
