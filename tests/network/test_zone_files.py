@@ -52,13 +52,13 @@ def test_every_kind_of_file_gives_the_same_zones(network: pr.Network, polygons: 
 def _several_parts(polygons: dict[str, Any]) -> dict[str, Any]:
     """The first zone with a hole and an exclave inside the second, the third with its only part as a multipolygon."""
     first, second, third, *_ = polygons["features"]
-    west, south = first["geometry"]["coordinates"][0][0]
 
-    def square(x: float, y: float, side: float) -> list[list[float]]:
+    def square(corner: list[float], steps: float, side: float) -> list[list[float]]:
         corners = ((0, 0), (side, 0), (side, side), (0, side), (0, 0))
-        return [[x + across * STEP_LON, y + up * STEP_LAT] for across, up in corners]
+        return [[corner[0] + (steps + x) * STEP_LON, corner[1] + (steps + y) * STEP_LAT] for x, y in corners]
 
-    hole, exclave = square(west + STEP_LON, south + STEP_LAT, 1), square(*second["geometry"]["coordinates"][0][0], 1.5)
+    hole = square(first["geometry"]["coordinates"][0][0], 1, 1)
+    exclave = square(second["geometry"]["coordinates"][0][0], 0, 1.5)
     coordinates = [[*first["geometry"]["coordinates"], hole], [exclave]]
     first["geometry"] = {"type": "MultiPolygon", "coordinates": coordinates}
     second["geometry"]["coordinates"].append(exclave)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -18,6 +19,7 @@ import pytest
 from tests.cli.command import refused
 
 import privroute as pr
+from privroute.release.signing import make_keys
 
 COMMAND = str(Path(sys.executable).with_name("privroute"))
 
@@ -69,6 +71,27 @@ def test_a_name_of_this_machine_in_any_spelling_keeps_strangers_out(folder: Path
     with started("serve", folder, "--host", "LocalHost", "--port", 0) as (address, _):
         assert httpx.get(f"{address}v1/health", timeout=30).status_code == 200
         assert httpx.get(f"{address}v1/health", headers={"host": "evil.example"}).status_code == 400
+
+
+def test_a_signed_release_is_served_as_it_was_signed_whatever_is_written_into_its_files(
+    folder: Path, tmp_path: Path
+) -> None:
+    place, key = tmp_path / "signed", tmp_path / "key"
+    shutil.copytree(folder, place)
+    make_keys(key)
+    pr.sign_release(place, key)
+    question = "v1/routes?origin=1&destination=20"
+    with started("serve", place, "--port", 0, "--trusted", f"{key}.pub") as (address, process):
+        before = httpx.get(f"{address}{question}", timeout=30)
+        for path in place.iterdir():
+            with path.open("r+b") as stream:  # the same file, not another in its place
+                stream.write(b"\x01" * path.stat().st_size)
+        assert httpx.get(f"{address}{question}").content == before.content
+        for path in place.iterdir():
+            os.truncate(path, 0)
+        assert httpx.get(f"{address}{question}").content == before.content
+        assert httpx.get(f"{address}v1/link?link=1").status_code == 200
+        assert process.poll() is None
 
 
 def test_a_damaged_release_is_refused_at_the_start_with_the_reason(folder: Path, tmp_path: Path) -> None:
