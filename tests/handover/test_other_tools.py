@@ -10,10 +10,12 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from tests.release.days import day_release
 
 import privroute as pr
 from privroute.errors import InputError
 from privroute.handover.export import FILES, HandoverFormat, hand_over
+from privroute.study.calendar import Calendar
 
 # What MATSim's network_v2.dtd and population_v6.dtd allow of what we write: children, required and other attributes.
 ALLOWED: dict[str, tuple[set[str], set[str], set[str]]] = {
@@ -70,6 +72,39 @@ def test_matsim_reader_finds_network_and_plans(release: pr.Release, tmp_path: Pa
     assert release.demand is not None
     expected = release.demand.total_per_min * 60
     assert people == pytest.approx(expected, abs=5 * math.sqrt(expected))  # vehicles are drawn
+
+
+def departures(plans: Path) -> list[str]:
+    """When people depart, ascending."""
+    found = ET.parse(plans).iter("activity")  # noqa: S314 - written just now
+    return sorted(each.attrib["end_time"] for each in found if each.get("type") == "start")
+
+
+def test_each_period_of_a_release_departs_in_its_own_hours_in_matsim(tmp_path: Path) -> None:
+    release = day_release(quality_share=0.0)
+    hand_over(release, tmp_path, "matsim", demand=pr.sioux_falls().demand * 0.001)
+    for slot in release.slots:
+        found = departures(tmp_path / slot.key / "plans.xml")
+        hour = slot.period.start_us // 3_600_000_000
+        assert len(found) > 100
+        assert f"{hour:02d}:00:00" <= found[0] < f"{hour:02d}:05:00"
+        assert f"{hour:02d}:55:00" < found[-1] <= f"{hour:02d}:59:59"
+
+
+def test_a_period_that_passes_midnight_departs_as_long_as_it_lasts(tmp_path: Path) -> None:
+    city = pr.sioux_falls()
+    frame = pr.Frame(city.demand.pairs, Calendar.of("23:30-00:15", ("2026-03-02", "2026-03-03")))
+    study = pr.Study(city.network, frame, pr.Guarantee(1.0, 1e-6))
+    counts = np.full((2, len(frame.pairs)), 9)
+    release = pr.learn(study, pr.DemandHistory.of(frame, counts, simulated=True))
+    hand_over(release, tmp_path, "matsim")
+    found = departures(tmp_path / "plans.xml")
+    assert "23:30:00" <= found[0] < "23:31:00"
+    assert "24:14:00" < found[-1] <= "24:14:59"
+    assert len(found) == pytest.approx(9 * len(frame.pairs), rel=0.1)
+    hand_over(release, tmp_path, "sumo")
+    flows = list(ET.parse(tmp_path / "routes.rou.xml").iter("flow"))  # noqa: S314
+    assert {flow.get("end") for flow in flows} == {"2700"}
 
 
 def test_open_matrix_has_demand_and_minutes(release: pr.Release, tmp_path: Path) -> None:

@@ -49,6 +49,70 @@ def test_every_kind_of_file_gives_the_same_zones(network: pr.Network, polygons: 
         assert found.areas.index().find(0.0, *_grid()).tolist() == expected.areas.index().find(0.0, *_grid()).tolist()
 
 
+def _several_parts(polygons: dict[str, Any]) -> dict[str, Any]:
+    """The first zone with a hole and an exclave inside the second, the third with its only part as a multipolygon."""
+    first, second, third, *_ = polygons["features"]
+
+    def square(corner: list[float], steps: float, side: float) -> list[list[float]]:
+        corners = ((0, 0), (side, 0), (side, side), (0, side), (0, 0))
+        return [[corner[0] + (steps + x) * STEP_LON, corner[1] + (steps + y) * STEP_LAT] for x, y in corners]
+
+    hole = square(first["geometry"]["coordinates"][0][0], 1, 1)
+    exclave = square(second["geometry"]["coordinates"][0][0], 0, 1.5)
+    coordinates = [[*first["geometry"]["coordinates"], hole], [exclave]]
+    first["geometry"] = {"type": "MultiPolygon", "coordinates": coordinates}
+    second["geometry"]["coordinates"].append(exclave)
+    third["geometry"] = {"type": "MultiPolygon", "coordinates": [third["geometry"]["coordinates"]]}
+    return polygons
+
+
+@pytest.mark.parametrize(("name", "kind"), [("z.gpkg", "MultiPolygon"), ("z.gpkg", "Unknown"), ("z.shp", "Polygon")])
+@pytest.mark.parametrize("all_of_them", [True, False])
+def test_holes_and_exclaves_are_what_they_are_as_geojson(
+    network: pr.Network, tmp_path: Path, name: str, kind: str, *, all_of_them: bool
+) -> None:
+    """GeoPandas writes a layer as multipolygons if one of them is; a shapefile holds both kinds."""
+    polygons = _several_parts(City(12).zones(3))
+    expected = pr.with_zones(network, write(tmp_path / "z.geojson", polygons), zone_id="quarter")
+    shapes = [shapely.geometry.shape(feature["geometry"]) for feature in polygons["features"]]
+    if all_of_them:
+        shapes = [shapely.multipolygons(shapely.get_parts(shape)) for shape in shapes]
+    names = np.array([feature["properties"]["quarter"] for feature in polygons["features"]], dtype=object)
+    written = {"fields": ["quarter"], "geometry_type": kind, "crs": "EPSG:4326"}
+    pyogrio.raw.write(tmp_path / name, shapely.to_wkb(shapes), [names], **written)
+    found = pr.with_zones(network, tmp_path / name, zone_id="quarter")
+    assert found.zone_names == expected.zone_names
+    assert np.array_equal(found.head, expected.head)
+    assert found.areas is not None
+    assert expected.areas is not None
+    assert [len(found.areas.rings(area)) for area in range(4)] == [3, 2, 1, 1]
+    assert found.areas.index().find(0.0, *_grid()).tolist() == expected.areas.index().find(0.0, *_grid()).tolist()
+    inside = [shapely.contains_xy(shape, *_grid()) for shape in shapes]
+    assert found.areas.index().find(0.0, *_grid())[inside[0]].tolist() == [0] * inside[0].sum()
+    assert inside[0].sum() > 0
+
+
+def test_the_zones_of_an_exported_release_are_read_back(
+    network: pr.Network, polygons: dict[str, Any], tmp_path: Path
+) -> None:
+    """From the file with links and routes, too: zones are its only layer of polygons."""
+    zoned = pr.with_zones(network, write(tmp_path / "z.geojson", polygons), zone_id="quarter")
+    pairs = pr.Pairs.of_zones(zoned)
+    history = pr.simulate_days(pr.Demand(pairs, np.ones(len(pairs))), days=2, seed=1)
+    (exported,) = pr.hand_over(pr.learn(zoned, history, pr.Guarantee(1.0, 1e-6)), tmp_path, "gpkg")
+    about, _, geometry, columns = pyogrio.raw.read(exported, layer="zones")
+    alone = {"fields": about["fields"], "geometry_type": about["geometry_type"], "crs": about["crs"]}
+    assert alone["geometry_type"] == "MultiPolygon"
+    pyogrio.raw.write(tmp_path / "zones.gpkg", geometry, columns, **alone)
+    for place in (exported, tmp_path / "zones.gpkg"):
+        found = pr.with_zones(network, place)
+        assert found.zone_names == zoned.zone_names
+        assert np.array_equal(found.head, zoned.head)
+    pyogrio.raw.write(exported, geometry, columns, layer="districts", append=True, **alone)
+    with pytest.raises(FormatError, match=r"several layers of polygons \(zones, districts\); save the zones alone"):
+        pr.with_zones(network, exported)
+
+
 def _grid() -> tuple[np.ndarray, np.ndarray]:
     draw = np.random.default_rng(1)
     return WEST + draw.random(500) * 12 * STEP_LON, SOUTH + draw.random(500) * 12 * STEP_LAT

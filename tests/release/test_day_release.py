@@ -16,6 +16,7 @@ import privroute as pr
 from privroute.errors import InputError, ReleaseError
 from privroute.release.explanation import explain
 from privroute.release.usefulness import period_values
+from privroute.study.calendar import Slot
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,19 @@ def test_a_moment_has_the_policy_of_its_period_and_kind_of_day(release: pr.Relea
     for far in ("0001-01-01 07:30", "0001-01-01 00:00:00+14:00", "9999-12-31 23:59:59-12:00"):
         with pytest.raises(ReleaseError, match="no policy"):
             release.at(far)
+
+
+def test_periods_are_not_spelled_at_every_question(release: pr.Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release may have hundreds of them, and a server is asked thousands of times a second."""
+    first = release.at("2026-05-04 07:30")
+
+    def spelt(_: Slot) -> str:
+        pytest.fail("a period was spelled")
+
+    monkeypatch.setattr(Slot, "__str__", spelt)
+    monkeypatch.setattr(Slot, "key", property(spelt))
+    for when in ("2026-05-04 07:30", "workday 07:00-08:00", "workday_0700-0800"):
+        assert release.at(when).position == first.position == release.position_at(when)
 
 
 def test_a_folder_holds_all_periods_and_reads_each_when_it_is_used(release: pr.Release, tmp_path: Path) -> None:

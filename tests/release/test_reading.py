@@ -8,6 +8,7 @@ import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -268,13 +269,13 @@ def test_each_table_is_opened_once(saved: Path, monkeypatch: pytest.MonkeyPatch)
             assert isinstance(source, pa.BufferReader)
             super().__init__(source, **options)
 
-    def mapped_once(path: Path, *, largest: int) -> object:
+    def mapped_once(path: Path, **options: Any) -> object:
         opened.append(path.name)
-        return map_bytes(path, largest=largest)
+        return map_bytes(path, **options)
 
     for module in (reading, table_files):
         monkeypatch.setattr(module, "read_bytes", once)
-    monkeypatch.setattr(reading, "map_bytes", mapped_once)
+    monkeypatch.setattr(table_files, "map_bytes", mapped_once)
     monkeypatch.setattr(pq, "ParquetFile", OnlyBuffers)
     pr.load_release(saved)
     assert sorted(opened) == [

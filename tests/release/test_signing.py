@@ -77,6 +77,26 @@ def test_every_file_of_every_period_is_checked(key: Path, public: Path, tmp_path
         assert (done.code, broken.name in done.err) == (1, True)
 
 
+def test_what_happens_to_the_folder_later_changes_nothing(key: Path, public: Path, tmp_path: Path) -> None:
+    """Nor to the files of periods that nobody has asked for."""
+    place = tmp_path / "day"
+    made = day_release(quality_share=0.0)
+    made.save(place)
+    pr.sign_release(place, key)
+    found = pr.load_release(place, trusted=public)
+    assert found.policy == made.policy
+    for path in place.iterdir():
+        with path.open("r+b") as stream:  # the same file, not another in its place
+            stream.write(bytes(path.stat().st_size))
+    assert found.policy == made.policy
+    shutil.rmtree(place)
+    for one, other in zip(found.each(), made.each(), strict=True):
+        assert one.policy == other.policy
+        assert one.noisy_counts is not None
+        assert other.noisy_counts is not None
+        assert np.array_equal(one.noisy_counts, other.noisy_counts)
+
+
 def test_what_was_signed_is_read(signed: Path, public: Path) -> None:
     assert pr.load_release(signed, trusted=public).policy == pr.load_release(signed).policy
     assert len(signed_by(signed) or "") == 16

@@ -20,6 +20,7 @@ from tests.release.certificates import with_guarantee
 
 import privroute as pr
 from privroute.serve.app import create_app
+from privroute.serve.run import settings
 
 FLAGS = [
     "--no-sandbox",
@@ -42,7 +43,7 @@ def serving(release: pr.Release) -> Iterator[str]:
     """The address of a server of this release, in a thread of this process."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(release), log_level="warning", lifespan="off", ws="none"))
+    server = uvicorn.Server(settings(create_app(release)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

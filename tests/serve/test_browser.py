@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from tests.serve.conftest import moved
@@ -456,6 +458,19 @@ def test_the_description_of_the_api_is_a_page(page: Page, address: str) -> None:
     expect(page.locator("#article")).to_contain_text("/v1/routes")
     expect(page.locator("#article")).to_contain_text("up to 100,000 pairs")
     expect(page.locator("#article")).to_contain_text("curl")
+
+
+def test_every_example_of_the_description_works_as_it_stands(page: Page, address: str) -> None:
+    page.goto(f"{address}/docs")
+    expect(page.locator("#article")).to_contain_text("/route/v1/driving/{coordinates}")
+    calls = [shlex.split(call) for call in page.locator("#article pre").all_inner_texts()]
+    assert len(calls) == 11
+    for curl, *options, place in calls:
+        assert curl == "curl"
+        body = options[options.index("-d") + 1] if options else None
+        method, headers = ("POST", {"content-type": "application/json"}) if body else ("GET", {})
+        answer = httpx.request(method, place, content=body, headers=headers)
+        assert answer.status_code == 200, (place, answer.text)
 
 
 def test_the_report_is_the_same_page_in_one_file(

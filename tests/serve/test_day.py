@@ -51,6 +51,21 @@ def test_departure_selects_the_policy_of_its_period(release: pr.Release, address
     assert httpx.post(f"{address}/v1/batch", json=body).json()["period"] == release.slots[0].as_dict
 
 
+def test_a_departure_is_looked_up_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = {**ENDS, "departure": "2026-05-04T07:30"}
+    before = httpx.get(f"{address}/v1/routes", params=question)
+    asked: list[object] = []
+    look_up = pr.Release.position_at
+
+    def counted(self: pr.Release, when: str) -> int:
+        asked.append(when)
+        return look_up(self, when)
+
+    monkeypatch.setattr(pr.Release, "position_at", counted)
+    assert httpx.get(f"{address}/v1/routes", params=question).content == before.content
+    assert asked == ["2026-05-04T07:30"]
+
+
 def test_damage_that_comes_later_is_said_without_the_place_of_the_files(release: pr.Release, tmp_path: Path) -> None:
     place = tmp_path / "day"
     release.save(place)

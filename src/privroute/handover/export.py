@@ -37,7 +37,7 @@ def hand_over(
     kind: HandoverFormat,
     *,
     demand: Demand | None = None,
-    period_min: float = 60.0,
+    period_min: float | None = None,
     seed: int = 0,
     overwrite: bool = False,
     most_routes: int = 20,
@@ -50,7 +50,8 @@ def hand_over(
 
     kind : geojson, gpkg, csv, gmns, routes (Parquet), sumo, matsim, omx or splits (ratios and segment lists)
     demand : of sumo, matsim, omx and splits: another one than the released
-    period_min : of sumo and matsim: how long vehicles depart; seed : of matsim: from which vehicles are drawn
+    period_min : of sumo and matsim: how long vehicles depart, by default as long as the release's period is
+    seed : of matsim: from which vehicles are drawn
     most_routes : of each pair, the most probable ones
     one_period : write the period that the release shows (`Release.at`) alone, into the folder itself
     """

@@ -15,6 +15,7 @@ from privroute.handover.fleet import Fleet
 from privroute.handover.physical import PhysicalLinks, places_m
 from privroute.handover.routes import demand_of
 from privroute.network.text_files import write_whole
+from privroute.study.periods import SECOND_US
 
 if TYPE_CHECKING:
     import io
@@ -31,7 +32,7 @@ FILES = ("network.xml", "plans.xml")
 _HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _DTD = "http://www.matsim.org/files/dtd/"
 _ENTRY_M, _ENTRY_PER_H = 10.0, 1e6
-_START_S = 8 * 3600  # departures begin at 8 o'clock
+_USUAL_START_S = 8 * 3600.0  # of a release that does not say its hours
 
 
 def write_matsim(
@@ -39,16 +40,20 @@ def write_matsim(
     folder: Path,
     *,
     demand: Demand | None = None,
-    period_min: float = 60.0,
+    period_min: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[Path]:
     """Write both files into a folder that is there.
 
-    period_min : how long vehicles depart, from 08:00 on
+    period_min : how long vehicles depart, from the beginning of the release's period on (08:00 where its hours are not
+        known); None: as long as the period is
     seed : from which vehicles, departures and routes are drawn
     """
-    fleet = Fleet.draw(demand_of(release, demand), period_min=period_min, platoon=1, seed=seed)
+    period = release.slot.period
+    length_min = period.minutes if period_min is None else period_min
+    fleet = Fleet.draw(demand_of(release, demand), period_min=length_min, platoon=1, seed=seed)
+    start_s = _USUAL_START_S if period.begins is None else period.start_us / SECOND_US
     policy = release.policy
     origins = np.unique(policy.pairs.origin)
     with write_whole(folder / "network.xml") as stream:
@@ -62,7 +67,7 @@ def write_matsim(
             route = " ".join([first, *map(str, links)])
             stream.write(
                 f'<person id="{unit}"><plan selected="yes">\n'
-                f'<activity type="start" link="{first}" end_time="{_clock(_START_S + departure[unit])}"/>\n'
+                f'<activity type="start" link="{first}" end_time="{_clock(start_s + departure[unit])}"/>\n'
                 f'<leg mode="car"><route type="links" start_link="{first}" end_link="{last}">{route}</route></leg>\n'
                 f'<activity type="end" link="{last}"/>\n</plan></person>\n'
             )

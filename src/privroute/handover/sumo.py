@@ -49,17 +49,18 @@ def write_sumo(
     folder: Path,
     *,
     demand: Demand | None = None,
-    period_min: float = 60.0,
+    period_min: float | None = None,
     most_routes: int = MOST_ROUTES,
     progress: Progress | None = None,
 ) -> list[Path]:
     """Write all files into a folder that is there.
 
-    period_min : how long vehicles depart
+    period_min : how long vehicles depart; None: as long as the release's period is
     """
     traffic = demand_of(release, demand)
+    length_min = release.slot.period.minutes if period_min is None else period_min
     write_sumo_network(release.network, folder)
-    seconds = period_min * 60.0
+    seconds = length_min * 60.0
     with write_whole(folder / "simulation.sumocfg") as stream:
         _write_configuration(
             stream,
@@ -73,7 +74,7 @@ def write_sumo(
     with write_whole(folder / "routes.rou.xml") as stream:
         stream.write(f"{_HEADER}<routes>\n")
         flows = []
-        least = _FEWEST_VEHICLES / period_min
+        least = _FEWEST_VEHICLES / length_min
         for row in routes_by_pair(release, traffic, above_per_min=least, most_routes=most_routes, progress=progress):
             stream.write(f'<routeDistribution id="p{row.pair}">\n')
             for number, (chance, links) in enumerate(zip(row.probability, row.links, strict=True)):

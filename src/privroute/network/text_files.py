@@ -185,10 +185,11 @@ def read_bytes(path: Path, *, largest: int | None = None) -> bytes:
     return bytes(data)
 
 
-def map_bytes(path: Path, *, largest: int) -> mmap.mmap | bytes:
+def map_bytes(path: Path, *, largest: int, copied: bool = False) -> mmap.mmap | memoryview | bytes:
     """The bytes of a regular file of at most `largest` bytes, mapped into memory and read only.
 
-    They stay the same if another file takes its place, and change if something writes into this file.
+    They stay the same if another file takes its place, and change if something writes into this file, unless they are
+    copied: into memory of this process alone.
     """
     reason = None
     try:
@@ -200,6 +201,10 @@ def map_bytes(path: Path, *, largest: int) -> mmap.mmap | bytes:
                 reason = f"more than {largest:,} bytes"
             elif not about.st_size:
                 return b""
+            elif copied:
+                memory = mmap.mmap(-1, about.st_size, flags=mmap.MAP_PRIVATE)
+                stream.readinto(memory)  # what is cut off meanwhile stays 0
+                return memoryview(memory).toreadonly()
             else:
                 return mmap.mmap(stream.fileno(), about.st_size, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as problem:  # ValueError: a path with a NUL character

@@ -46,12 +46,12 @@ class Layer:
         return [coordinates[start[at] : start[at + 1]] if present[at] else None for at in range(len(self.geometry))]
 
 
-def layers(place: Path) -> list[str]:
-    """Names of the layers of a file."""
+def layers(place: Path) -> dict[str, str]:
+    """Names of the layers of a file, each with its kind of geometry."""
     pyogrio, _ = _packages()
     _check_first_bytes(place)
     try:
-        return [str(name) for name in pyogrio.list_layers(place)[:, 0]]
+        return {str(name): str(kind) for name, kind in pyogrio.list_layers(place)}
     except Exception as problem:  # noqa: BLE001 - GDAL raises errors of many kinds
         raise _damaged(place, problem) from None
 

@@ -16,7 +16,7 @@ from privroute.network.labels import as_label
 from privroute.network.on_earth import to_degrees
 from privroute.network.read_notes import ReadNotes
 from privroute.network.text_files import as_path, read_table, read_text
-from privroute.network.vector_files import read_layer
+from privroute.network.vector_files import layers, read_layer
 from privroute.network.zone_areas import ZoneAreas
 
 if TYPE_CHECKING:
@@ -171,14 +171,20 @@ def _areas(found: _Polygons) -> ZoneAreas:
 
 
 def _layer(place: Path) -> _Polygons:
-    import shapely  # noqa: PLC0415 - optional, and there if read_layer went well
+    """The only layer with polygons; the first one where the file does not say what its layers hold."""
+    kinds = layers(place)
+    import shapely  # noqa: PLC0415 - optional, and there if the layers were found
 
-    layer = read_layer(place)
+    named = [name for name, kind in kinds.items() if "Polygon" in kind]
+    if len(named) > 1:
+        raise FormatError(place, f"has several layers of polygons ({', '.join(named)[:200]}); save the zones alone")
+    layer = read_layer(place, next(iter(named or kinds), None))
     rings: list[list[NDArray[np.float64]]] = []
     for position, shape in enumerate(layer.geometry):
         if shape is None or shape.geom_type not in ("Polygon", "MultiPolygon") or shape.is_empty:
             raise FormatError(place, f"feature {position + 1:,} is not a polygon; save polygons only")
-        rings.append([shapely.get_coordinates(ring) for ring in shapely.get_rings(shape)])
+        parts = shapely.get_parts(shape)  # a multipolygon has no rings of its own
+        rings.append([shapely.get_coordinates(ring) for ring in shapely.get_rings(parts[~shapely.is_empty(parts)])])
     return _Polygons(rings, {name: values.tolist() for name, values in layer.columns.items()}, layer.crs)
 
 

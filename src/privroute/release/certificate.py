@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import ReleaseError
@@ -37,7 +36,7 @@ _KINDS = {"data": ("trips", "simulated", "counts"), "noise": ("opendp", "seeded"
 _FROM_STUDY = ("epsilon", "delta", "unit", "mechanism", "options")  # said beside the study, for readers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Certificate:
     """Everything here is public: chosen beforehand, or released with noise.
 
@@ -100,10 +99,10 @@ class Certificate:
         found: Mapping[str, Any] = self.study["mechanism"]["options"]
         return found
 
-    @property
+    @cached_property
     def calendar(self) -> Calendar:
         """Which hours of which days, in which time zone."""
-        return _calendar(json.dumps(plain(self.study["calendar"])))
+        return Calendar.from_dict(plain(self.study["calendar"]))
 
     @property
     def days(self) -> int:
@@ -328,9 +327,3 @@ def _check_field(name: str, value: object) -> None:
         good, wanted = isinstance(value, str), "a text"
     if not good:
         raise ReleaseError(f"the certificate's {name} is not {wanted}")
-
-
-@lru_cache(maxsize=16)
-def _calendar(values: str) -> Calendar:
-    """Made once of the same values: a release of a whole day asks for it at every period."""
-    return Calendar.from_dict(json.loads(values))

@@ -23,7 +23,7 @@ from privroute.network.curves import CURVES, number_of
 from privroute.network.demand import Demand
 from privroute.network.network import Network
 from privroute.network.pairs import Pairs
-from privroute.network.text_files import map_bytes, read_bytes
+from privroute.network.text_files import read_bytes
 from privroute.policy.routing_policy import RoutingPolicy
 from privroute.release.arrow_arrays import as_numpy, valid, whole
 from privroute.release.certificate import Certificate
@@ -46,7 +46,7 @@ from privroute.release.part import Part
 from privroute.release.policy_file import read_policy
 from privroute.release.quality import Quality
 from privroute.release.signing import check_signature
-from privroute.release.table_files import check_digest, read_table
+from privroute.release.table_files import ReleaseFiles
 
 if TYPE_CHECKING:
     import os
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 __all__ = ["PartReader", "read_certificate", "read_release"]
 
 _LARGEST_MANIFEST = 2**24
-_LARGEST_POLICY = 16_000_000_000
 
 
 def read_release(
@@ -72,10 +71,10 @@ def read_release(
     manifest = _manifest(place, trusted)
     with _refused(place):
         certificate = Certificate.from_dict(manifest["certificate"])
-        parts = PartReader(place, manifest, certificate)
+        parts = PartReader(place, manifest, certificate, held=trusted is not None)
         parts[parts.busiest]
-        if whole or trusted is not None:
-            parts.check_files()
+        if whole:
+            parts.files.check()
     return certificate, parts
 
 
@@ -93,14 +92,16 @@ def read_certificate(folder: str | os.PathLike[str], *, trusted: str | os.PathLi
 class PartReader(Sequence[Part]):
     """The policies and demands of a release folder, each read and checked when it is first asked for.
 
+    held : copy all files into memory now
     digests : of all files, by name
     slots : which periods of which kinds of days they are for; empty for a release of one period
     busiest : position of the one with the most traffic, the first where no demand is released
     """
 
-    def __init__(self, place: Path, manifest: dict[str, Any], certificate: Certificate) -> None:
+    def __init__(self, place: Path, manifest: dict[str, Any], certificate: Certificate, *, held: bool = False) -> None:
         self._place, self._certificate = place, certificate
         self.digests: dict[str, str] = manifest["sha256"]
+        self.files = ReleaseFiles(place, self.digests, held=held)
         day = manifest["format"] == DAY_FORMAT
         if day != certificate.calendar.has_slots:
             raise ReleaseError("the certificate has other periods than the files")
@@ -114,16 +115,9 @@ class PartReader(Sequence[Part]):
         known = [-1.0 if rate is None else rate for rate in self.vehicles_per_hour]
         self.busiest = known.index(max(known))
         self._read: dict[int, Part] = {}
-        nodes, links = (read_table(place, name, self.digests[name]) for name in (NODES, LINKS))
-        streets, zones = (
-            read_table(place, name, self.digests[name]) if name in self.digests else None for name in (STREETS, ZONES)
-        )
+        nodes, links = self.files.table(NODES), self.files.table(LINKS)
+        streets, zones = (self.files.table(name) if name in self.files else None for name in (STREETS, ZONES))
         self._network = with_map(_network(nodes, links, manifest["network"], certificate), streets, zones)
-
-    def check_files(self) -> None:
-        """Compare every file with its checksum, also those of periods that nobody has asked for."""
-        for name, digest in self.digests.items():
-            check_digest(name, map_bytes(self._place / name, largest=_LARGEST_POLICY), digest)
 
     def __len__(self) -> int:
         return len(self.qualities)
@@ -144,16 +138,15 @@ class PartReader(Sequence[Part]):
     def _part(self, at: int) -> Part:
         names = (POLICY, ROUTES, DEMAND)
         own = names if not self.slots else [name_in_slot(name, self.slots[at].key) for name in names]
-        policy = _read_policy(self._place, self.digests, self._network, own[0], own[1])
+        policy = _read_policy(self.files, self._network, own[0], own[1])
         if self._read:  # the same pairs for all, so that what is known of them is computed once
             first = next(iter(self._read.values())).policy
             if policy.pairs != first.pairs:
                 raise ReleaseError("the periods have different pairs")
         _check_sizes(self._certificate, policy)
         demand = counts = None
-        if own[2] in self.digests:
-            table = read_table(self._place, own[2], self.digests[own[2]], DEMAND)
-            demand, counts = _demand(table, policy, self._certificate)
+        if own[2] in self.files:
+            demand, counts = _demand(self.files.table(own[2], DEMAND), policy, self._certificate)
         return Part(policy, demand, counts, self.qualities[at], self._variation[at])
 
 
@@ -246,17 +239,14 @@ def _why_not(number: object) -> str:
     return "its format is missing"
 
 
-def _read_policy(place: Path, digests: dict[str, Any], network: Network, file: str, routes_file: str) -> RoutingPolicy:
+def _read_policy(files: ReleaseFiles, network: Network, file: str, routes_file: str) -> RoutingPolicy:
     """The policy by origin, or as paths where there is no other; both are the same where there are both."""
-    routes = read_table(place, routes_file, digests[routes_file], ROUTES) if routes_file in digests else None
-    written = None if routes is None else _policy(routes, network)
-    if file not in digests:
+    written = _policy(files.table(routes_file, ROUTES), network) if routes_file in files else None
+    if file not in files:
         if written is None:
             raise ReleaseError(f"there is neither {file} nor {routes_file}")
         return written
-    data = map_bytes(place / file, largest=_LARGEST_POLICY)
-    check_digest(file, data, digests[file])
-    policy = read_policy(pa.py_buffer(data), network)
+    policy = read_policy(pa.py_buffer(files.data(file)), network)
     if written is not None and policy.as_paths() != written:
         raise ReleaseError(f"{routes_file} has other routes than {file}")
     return policy

@@ -148,10 +148,7 @@ class Release(ReleaseFrames):
             (one with an offset from UTC is converted); or a period as `slots` spells it, "workday 07:00-08:00"
         """
         calendar = self.certificate.calendar
-        spelt = {str(slot): at for at, slot in enumerate(self.slots)} | {
-            slot.key: at for at, slot in enumerate(self.slots)
-        }
-        position = spelt.get(when) if isinstance(when, str) else None
+        position = calendar.position_of_name.get(when) if isinstance(when, str) else None
         if position is None:
             if calendar.periods[0].begins is None:
                 raise ReleaseError("the hours of this release are not known, so it cannot be asked by the clock")
@@ -207,7 +204,9 @@ def load_release(
 
     Of several periods each is read when it is first used, and its files are checked then.
 
-    trusted : file with a public key in PEM; what its holder did not sign is refused. None reads unsigned folders too
+    trusted : file with a public key in PEM; what its holder did not sign is refused. All files are then copied into
+        memory and checked there, so that the release stays as it was signed, whatever happens to the folder later.
+        None reads unsigned folders too, and maps policies: never write into their files, replace the folder
     whole : check the files of all periods now, as is always done where a key is trusted
     """
     certificate, parts = read_release(folder, trusted=trusted, whole=whole)

@@ -1,4 +1,4 @@
-"""The tables of a release folder: what columns each has, and how its file is read, once and against its checksum."""
+"""The files of a release folder: how each is read, once and against its checksum, and what columns a table has."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ import pyarrow.parquet as pq
 from privroute.errors import ReleaseError
 from privroute.network.curve_columns import CURVE_COLUMN, parameter_columns
 from privroute.network.curves import CURVES
-from privroute.network.text_files import read_bytes
-from privroute.release.folder import DEMAND, FIXED_COST, LINKS, NODES, ROUTES, STREETS, ZONES
+from privroute.network.text_files import map_bytes, read_bytes
+from privroute.release.folder import DEMAND, FIXED_COST, LINKS, NODES, POLICY, ROUTES, STREETS, ZONES
 from privroute.release.map_tables import STREET_COLUMNS, ZONE_COLUMNS
 
 if TYPE_CHECKING:
     import mmap
+    from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["check_digest", "read_table"]
+__all__ = ["ReleaseFiles"]
 
 _LARGEST_TABLE = 2_000_000_000
+_LARGEST_POLICY = 16_000_000_000
+_POLICY_ENDING = POLICY[POLICY.index(".") :]
 _MOST_VALUES = 500_000_000
 
 _TEXT, _NUMBER, _WHOLE, _FLAG, _LINKS = pa.string(), pa.float64(), pa.int64(), pa.bool_(), pa.large_list(pa.int32())
@@ -77,29 +80,59 @@ _LAYOUTS = {
 }
 
 
-def check_digest(name: str, data: bytes | mmap.mmap, digest: object) -> None:
-    """Refuse a file that is not the one whose checksum the release has."""
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise ReleaseError(f"{name} is not the file that was released; copy the whole folder again")
+class ReleaseFiles:
+    """The files of a folder. Each is read once, and what is used are the bytes whose checksum was compared.
 
-
-def read_table(place: Path, name: str, digest: object, kind: str | None = None) -> pa.Table:
-    """Return the table of a file that is read once: the bytes whose checksum is right are those that are parsed.
-
-    kind : which of the tables it is, where its name says also for which period
+    digests : checksums by name
+    held : copy all files into memory now, so that what happens to the folder later changes nothing. Otherwise tables
+        are copied and policies are mapped when they are asked for
     """
-    data = read_bytes(place / name, largest=_LARGEST_TABLE)
-    check_digest(name, data, digest)
-    layout = _LAYOUTS[kind or name]
-    _check_layout(name, pq.ParquetFile(pa.BufferReader(data)), layout)
-    # labels stay dictionaries: a long one that stands in every row is one text in memory
-    labels = [column for column, kind in layout.columns.items() if kind == _TEXT]
-    table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels).read(use_threads=False)
-    for column in layout.columns:
-        missing = table[column].null_count
-        if missing and not (column in layout.optional and missing == len(table)):
-            raise ReleaseError(f"{name}: {column} is empty in {missing:,} of {len(table):,} rows")
-    return table
+
+    def __init__(self, place: Path, digests: Mapping[str, object], *, held: bool = False) -> None:
+        self._place, self._digests = place, digests
+        self._held: dict[str, bytes | memoryview | mmap.mmap] = {}
+        if held:
+            self._held = {name: self._checked(name, copied=True) for name in digests}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._digests
+
+    def check(self) -> None:
+        """Compare all checksums now."""
+        for name in self._digests:
+            self.data(name)
+
+    def data(self, name: str) -> bytes | memoryview | mmap.mmap:
+        """The bytes of a file."""
+        return self._held[name] if name in self._held else self._checked(name)
+
+    def table(self, name: str, kind: str | None = None) -> pa.Table:
+        """The table of a file.
+
+        kind : which of the tables it is, where its name says also for which period
+        """
+        data = self.data(name)
+        layout = _LAYOUTS[kind or name]
+        _check_layout(name, pq.ParquetFile(pa.BufferReader(data)), layout)
+        # labels stay dictionaries: a long one that stands in every row is one text in memory
+        labels = [column for column, kind in layout.columns.items() if kind == _TEXT]
+        table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels).read(use_threads=False)
+        for column in layout.columns:
+            missing = table[column].null_count
+            if missing and not (column in layout.optional and missing == len(table)):
+                raise ReleaseError(f"{name}: {column} is empty in {missing:,} of {len(table):,} rows")
+        return table
+
+    def _checked(self, name: str, *, copied: bool = False) -> bytes | memoryview | mmap.mmap:
+        """Read a file; one that is not what was released is refused."""
+        data: bytes | memoryview | mmap.mmap
+        if name.endswith(_POLICY_ENDING):
+            data = map_bytes(self._place / name, largest=_LARGEST_POLICY, copied=copied)
+        else:
+            data = read_bytes(self._place / name, largest=_LARGEST_TABLE)
+        if hashlib.sha256(data).hexdigest() != self._digests[name]:
+            raise ReleaseError(f"{name} is not the file that was released; copy the whole folder again")
+        return data
 
 
 def _check_layout(name: str, file: pq.ParquetFile, layout: _Layout) -> None:

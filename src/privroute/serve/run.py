@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import gc
 import ipaddress
+import signal
 import socket
 import threading
 import webbrowser
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from privroute.errors import InputError
 from privroute.serve.app import create_app
+from privroute.serve.protocol import LimitedProtocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from starlette.types import ASGIApp
 
     from privroute.release.release import Release
     from privroute.serve.options import ServeOptions
 
-__all__ = ["run"]
+__all__ = ["run", "settings"]
 
 _MOST_CONNECTIONS = 1024
 _WAITING = 2048
@@ -52,11 +56,21 @@ def run(
     gc.freeze()
     gc.set_threshold(_LISTS_BETWEEN_COLLECTIONS)
     gc.enable()
-    # no log of requests: which pairs somebody asks for is nobody's business
-    settings = uvicorn.Config(
+    if started is not None:
+        started(address)
+    if open_browser:  # the socket listens already, so an early request waits and is answered
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    with listening, _hangup_ends(), suppress(KeyboardInterrupt):
+        uvicorn.Server(settings(app)).run(sockets=[listening])
+
+
+def settings(app: ASGIApp) -> uvicorn.Config:
+    """How the server runs an application."""
+    return uvicorn.Config(
         app,
+        http=LimitedProtocol,
         log_level="warning",
-        access_log=False,
+        access_log=False,  # which pairs somebody asks for is nobody's business
         server_header=False,
         lifespan="off",
         ws="none",
@@ -64,12 +78,23 @@ def run(
         backlog=_WAITING,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
-    if started is not None:
-        started(address)
-    if open_browser:  # the socket listens already, so an early request waits and is answered
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    with listening, suppress(KeyboardInterrupt):
-        uvicorn.Server(settings).run(sockets=[listening])
+
+
+@contextmanager
+def _hangup_ends() -> Iterator[None]:
+    """Within, a closed terminal (SIGHUP, unless it is ignored as under nohup) ends the server as SIGTERM does.
+
+    uvicorn waits for the last answers after SIGTERM and SIGINT only.
+    """
+    before = signal.getsignal(signal.SIGHUP)
+    if before is signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -80,14 +80,14 @@ class Service:
         if not self.release.parts and calendar.periods[0].begins is None:
             raise PolicyError("this release does not say its hours; omit departure")
         try:
-            self.release.position_at(when)
+            position = self.release.position_at(when)
         except (ReleaseError, InputError) as problem:  # whatever it says, no policy is for it
             raise PolicyError(f"{problem}") from None
-        chosen = self.release.at(when)
         with self._lock:
-            if chosen.position not in self._periods:
-                self._periods[chosen.position] = Service(chosen, self.options, id_=self.id)
-            return self._periods[chosen.position]
+            if position not in self._periods:
+                chosen = self.release.at(self.release.slots[position].key)
+                self._periods[position] = Service(chosen, self.options, id_=self.id)
+            return self._periods[position]
 
     def pinned(self, wanted: str | None) -> bool:
         """Whether the address names this release; an address that names another one is refused."""

@@ -13,8 +13,9 @@ what was announced.
 from __future__ import annotations
 
 import datetime as dt
+from bisect import bisect_right
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import HistoryError, InputError, arg, named
@@ -56,7 +57,7 @@ _EARLIEST, _LATEST = dt.date(1970, 1, 5), dt.date(9999, 12, 27)  # so that all t
 _EVERY_DAY = tuple(range(7))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Calendar:
     """Public: days and hours, chosen before anybody looked at the trips.
 
@@ -165,10 +166,45 @@ class Calendar:
         """Whether there is more than one policy to learn, or a kind of day to tell."""
         return len(self.periods) > 1 or bool(self.day_types)
 
-    @property
+    @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """What is learned apart: each period of each kind of day, kind after kind, in the order of the day."""
-        return _slots(self)
+        if not self.has_slots:
+            return (Slot(None, self),)
+        kinds: list[tuple[str | None, tuple[dt.date, ...] | None]] = [(None, self.dates)]
+        if self.day_types:
+            closed = frozenset(self.holidays)
+            of = {date: type_of(date, self.day_types, closed) for date in self.dates or ()}
+            kinds = [
+                (kind.name, tuple(date for date in self.dates or () if of[date] == at))
+                for at, kind in enumerate(self.day_types)
+            ]
+        return tuple(
+            Slot(
+                name,
+                replace(
+                    self,
+                    days=self.days if dates is None else len(dates),
+                    periods=(period,),
+                    dates=dates,
+                    weekdays=_EVERY_DAY,
+                    day_types=(),
+                    holidays=(),
+                ),
+            )
+            for name, dates in kinds
+            for period in self.periods
+        )
+
+    @cached_property
+    def position_of_name(self) -> dict[str, int]:
+        """Positions of the slots by their names and by their keys."""
+        names = {str(slot): at for at, slot in enumerate(self.slots)}
+        return names | {slot.key: at for at, slot in enumerate(self.slots)}
+
+    @cached_property
+    def _starts_us(self) -> list[int]:
+        return [period.start_us for period in self.periods]
 
     def slot_at(self, moment: dt.datetime) -> int | None:
         """Position of the slot to which a moment belongs, on any date; None where no period or kind of day has it.
@@ -182,14 +218,14 @@ class Calendar:
         if moment.tzinfo is not None:
             moment = moment.astimezone(time_zone(self.time_zone)).replace(tzinfo=None)
         clock = (moment - dt.datetime.combine(moment.date(), dt.time())) // dt.timedelta(microseconds=1)
-        for at, period in enumerate(self.periods):
-            since = (clock - period.start_us) % DAY_US
-            if since < period.length_us:
-                began = moment.date() - dt.timedelta(days=int(clock < period.start_us))
-                counted = _counted((began,), self.weekdays, self.day_types, self.holidays)
-                kind = type_of(began, self.day_types, frozenset(self.holidays)) or 0
-                return kind * len(self.periods) + at if counted else None
-        return None
+        at = (bisect_right(self._starts_us, clock) or len(self.periods)) - 1  # before the first the last may still run
+        period = self.periods[at]
+        if (clock - period.start_us) % DAY_US >= period.length_us:
+            return None
+        began = moment.date() - dt.timedelta(days=int(clock < period.start_us))
+        counted = _counted((began,), self.weekdays, self.day_types, self.holidays)
+        kind = type_of(began, self.day_types, frozenset(self.holidays)) or 0
+        return kind * len(self.periods) + at if counted else None
 
     @property
     def period(self) -> Period:
@@ -381,34 +417,3 @@ def _hours(periods: tuple[Period, ...]) -> str:
         return " and ".join(map(str, periods))
     first, last = str(periods[0]).partition("-")[0], str(periods[-1]).partition("-")[2]
     return f"{len(periods)} periods from {first} to {last}"
-
-
-@lru_cache(maxsize=16)
-def _slots(calendar: Calendar) -> tuple[Slot, ...]:
-    """Asked for again and again of the same few calendars, which never change."""
-    if not calendar.has_slots:
-        return (Slot(None, calendar),)
-    kinds: list[tuple[str | None, tuple[dt.date, ...] | None]] = [(None, calendar.dates)]
-    if calendar.day_types:
-        closed = frozenset(calendar.holidays)
-        of = {date: type_of(date, calendar.day_types, closed) for date in calendar.dates or ()}
-        kinds = [
-            (kind.name, tuple(date for date in calendar.dates or () if of[date] == at))
-            for at, kind in enumerate(calendar.day_types)
-        ]
-    return tuple(
-        Slot(
-            name,
-            replace(
-                calendar,
-                days=calendar.days if dates is None else len(dates),
-                periods=(period,),
-                dates=dates,
-                weekdays=_EVERY_DAY,
-                day_types=(),
-                holidays=(),
-            ),
-        )
-        for name, dates in kinds
-        for period in calendar.periods
-    )

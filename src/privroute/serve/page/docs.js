@@ -30,16 +30,19 @@
     ([name, each]) => [name, kind(each), each.description]));
 
   const operation = (description, path, method, about) => {
-    const query = about.parameters || [];
+    const parameters = about.parameters || [];
     const body = about.requestBody && about.requestBody.content["application/json"].schema;
-    const example = new URLSearchParams(query.filter((each) => each.example !== undefined).map((each) => [each.name, each.example]));
+    const given = parameters.filter((each) => each.example !== undefined);
+    const query = new URLSearchParams(given.filter((each) => each.in === "query").map((each) => [each.name, each.example]));
+    const place = given.filter((each) => each.in === "path").reduce(
+      (text, each) => text.replace(`{${each.name}}`, encodeURI(each.example).replaceAll("'", "%27")), path);
     const call = method === "post"
       ? `curl -H 'Content-Type: application/json' -d '${JSON.stringify(about.requestBody.content["application/json"].example).replaceAll("'", "\\u0027")}' ${location.origin}${path}`
-      : `curl '${location.origin}${path}${example.size ? `?${example}` : ""}'`;
+      : `curl '${location.origin}${place}${query.size ? `?${query}` : ""}'`;
     return element("section", { "aria-label": `${method} ${path}` },
       element("h2", {}, element("span", { class: "method" }, method.toUpperCase()), ` ${path}`),
       ...paragraphs(about.description), element("pre", {}, call),
-      ...(query.length ? [element("h3", {}, "Query"), table(query.map((each) => [each.name + (each.required ? "" : " (optional)"), kind(each.schema), each.description]))] : []),
+      ...(parameters.length ? [element("h3", {}, "Parameters"), table(parameters.map((each) => [each.name + (each.required ? "" : " (optional)"), kind(each.schema), each.description]))] : []),
       ...(body ? [element("h3", {}, "Body"), properties(description, body)] : []),
       element("h3", {}, "Responses"),
       table(Object.entries(about.responses).map(([status, each]) =>
