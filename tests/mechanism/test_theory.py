@@ -53,6 +53,16 @@ def test_beta_as_printed_is_too_small_and_corrected_it_is_the_largest_eigenvalue
     assert eigenvalues[-1] == pytest.approx(theory.corrected_constants(network, ALPHA, rates).beta, rel=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [ALPHA, 300.0])
+def test_beta_as_printed_is_half_of_the_hessian_where_all_n_squared_pairs_have_the_largest_rate(alpha: float) -> None:
+    """Section 3.4 bounds B'QB + α/2 I by n² max q λ² + α/2. It is reached, and the Hessian is twice that matrix."""
+    network = triangle()
+    pairs = pairs_of(network)
+    rates = np.full(pairs, RATE * math.sqrt(network.nodes**2 / pairs))  # |Λ|² = n² λ²
+    largest = np.linalg.eigvalsh(hessian(network, rates, alpha))[-1]
+    assert theory.printed_constants(network, alpha, RATE).beta == pytest.approx(largest / 2, rel=1e-9)
+
+
 def cross_derivative(
     network: pr.Network, rates: NDArray[np.float64], flows: NDArray[np.float64], pair: int
 ) -> NDArray[np.float64]:
