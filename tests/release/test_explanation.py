@@ -11,7 +11,7 @@ from tests.release.certificates import with_guarantee
 import privroute as pr
 from privroute.errors import GuaranteeError, LargeDeltaWarning
 from privroute.release.explanation import budget_in_words, explain, odds_factor
-from privroute.study.guarantee import LARGEST_PRIVATE_DELTA
+from privroute.study.guarantee import LARGEST_PRIVATE_DELTA, Unit
 
 SCENARIO = pr.sioux_falls()
 HISTORY = pr.simulate_days(SCENARIO.demand, days=2, seed=1)
@@ -81,6 +81,15 @@ def test_a_certificate_in_words() -> None:
     assert any("one person" in sentence for sentence in words.not_protected)
     assert "simulated" in words.made[0]
     assert "not tracked" in " ".join(words.not_protected)
+
+
+@pytest.mark.parametrize("unit", ["request", "user", "user-day"])
+def test_a_user_is_an_id_and_a_certificate_says_so(unit: Unit) -> None:
+    kept = None if unit == "request" else pr.Contribution(unit, 4)
+    history = pr.DemandHistory(HISTORY.pairs, HISTORY.counts, period_min=60, contribution=kept)
+    made = pr.learn(SCENARIO.network, history, pr.Guarantee(0.1, 1e-6, unit=unit)).certificate
+    said = [sentence for sentence in explain(made).not_protected if "one id in the data" in sentence]
+    assert len(said) == (unit != "request")
 
 
 def test_a_weak_guarantee_is_called_weak() -> None:
