@@ -191,9 +191,7 @@ def _two_roads(chance: np.random.Generator) -> tuple[Curve, ...]:
     def bound(unit_min: float, *, as_printed: bool) -> list[float]:
         inside = replace(constants, lipschitz=constants.lipschitz / unit_min)
         return [
-            accuracy_bound(
-                inside, int(number), one_day / unit_min, _EPSILON, _DELTA, size, as_printed=as_printed
-            ).bound
+            accuracy_bound(inside, int(number), one_day / unit_min, _EPSILON, _DELTA, size, as_printed=as_printed).bound
             for number in marks
         ]
 
@@ -247,8 +245,8 @@ def _text(repeats: int, slopes: list[float], decided: int, most: int) -> tuple[s
             f"theorem's 1/√N. The noise falls as 1/N, and {beyond} it adds more than the random variation of the days."
         ),
         (
-            "(b) As printed the theorem is false. The C in its first term has the unit of time, so the bound depends on "
-            "the unit of the rates, and the distance does not. One pair, two roads of 1 and 2 minutes without "
+            "(b) As printed the theorem is false. The C in its first term has the unit of time, so the bound depends "
+            "on the unit of the rates, and the distance does not. One pair, two roads of 1 and 2 minutes without "
             "congestion, α = β = 1, and on each day one trip a minute or none, with even chances: with rates per day "
             "the distance exceeds the printed bound. With 1.526 in place of C, the bound holds in every unit."
         ),
