@@ -42,7 +42,21 @@ def test_the_reported_beta_is_not_the_eigenvalue_that_the_text_names(quick: Quic
     ratios = {row.quantity: row.ratio for row in quick("constants").reported}
     assert ratios["β, as the eigenvalue that the text mentions"] < 0.1
     assert ratios["β, as section 3.4's bound over the 528 pairs"] == pytest.approx(1.0, abs=0.05)
+    assert ratios["β, as that bound with λ_max of one day"] == pytest.approx(1.0, abs=0.02)
     assert ratios["C"] < 0.01
+
+
+def test_the_reported_beta_is_in_reach_of_days_of_an_hour_and_out_of_reach_of_days_of_sixty() -> None:
+    """528 max q λ_max² where λ_max is the largest rate of any pair on a simulated day, in the numbers of the file."""
+    scenario, _ = paper_scenario()
+    rates = scenario.demand.rate_per_min
+    factor = np.count_nonzero(rates) * scenario.network.latency.time_slope(np.zeros(76)).max()
+    chance = np.random.default_rng(1)
+    hours = factor * np.array([chance.poisson(rates).max() for _ in range(1000)], dtype=float) ** 2
+    longer = factor * np.array([chance.poisson(60 * rates).max() / 60 for _ in range(1000)]) ** 2
+    assert np.mean(hours > BETA) > 0.2
+    assert np.quantile(hours, [0.25, 0.75]) == pytest.approx([2.02e7, 2.09e7], rel=0.005)
+    assert longer.max() < 0.99 * BETA
 
 
 def test_the_cost_falls_monotonically_and_fifty_days_end_lowest(quick: Quick) -> None:
