@@ -264,7 +264,7 @@ def test_theorem_3_as_printed_is_false_where_c_is_small_in_its_unit() -> None:
     def bound(constants: Constants, period: float, *, as_printed: bool) -> float:
         return theory.accuracy_bound(constants, many, period, 0.1, 1e-6, 2**2 * 2, as_printed=as_printed).bound
 
-    assert bound(per_day, 1.0, as_printed=True) < distance / 5
+    assert bound(per_day, 1.0, as_printed=True) < distance / 10
     assert bound(minutes, day_min, as_printed=True) > distance
     corrected = [bound(minutes, day_min, as_printed=False), bound(per_day, 1.0, as_printed=False)]
     assert corrected[0] == pytest.approx(corrected[1])
