@@ -42,8 +42,8 @@ def page(done: Sequence[Done], options: Options, pictures: Mapping[str, bytes]) 
         [claim.holds for claim in theirs if claim.source.startswith(_THEORY) is proved] for proved in (True, False)
     )
     kinds = (
-        ("of its theorems, proofs and algorithm hold as printed", theory),
-        ("about its experiments hold with its printed constants", experiments),
+        ("of the paper's theorems, proofs and algorithm hold as printed", theory),
+        ("about its experiments hold with the printed constants", experiments),
     )
     score = "; ".join(f"{sum(held)} of {len(held)} statements {words}" for words, held in kinds if held)
     parts = [
