@@ -2,9 +2,9 @@
 
 Public are the network and a model demand: the published one times independent lognormal factors (sd 0.5), as wrong as
 a model may be. `minimiser` and `sgd` get the options that do best on days simulated around that model
-(privroute.evaluate.tuning). Beside them Algorithm 1 in the paper's case, every link, one step for each day,
-with certified constants and with those of the paper's experiments (C = beta, from the model), with alpha 400 in hourly
-units. All start from free-flow paths.
+(privroute.evaluate.tuning). Beside them Algorithm 1 in the paper's case, every link, one step for each day, with the
+paper's alpha and certified constants, and with alpha, beta and C of the paper's experiments. All start from free-flow
+paths.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 LEVELS = ((0.1, 0.1), (1.0, 1e-6), (0.1, 1e-6))
-PAPERS_ALPHA = 400 / 60
+PAPERS_ALPHA, PAPERS_BETA = 1e4 / 60, 2.08e7 / 60  # in hourly units in the paper; C = beta
 TUNING_DRAWS = 2
 UNTUNED_SHARE = 1.6e-5  # alpha over the vehicle-minutes per minute of the model's optimum
 MANY_PAIRS = 100_000
@@ -80,10 +80,9 @@ def measure(
     tell(f"without data, optimum of the public demand: {row['no_data_optimum_of_public_demand']:.2e} %")
     tuned = chosen_options(network, model, history.days, TUNING_DRAWS)
     for number, level in enumerate(LEVELS):
-        alpha = PAPERS_ALPHA
         options: dict[str, pr.Minimiser | pr.Sgd] = {name: found[number].best.options for name, found in tuned.items()}
-        options["sgd_papers_case"] = pr.Sgd.papers_case(public_demand=model, alpha=alpha)
-        options["sgd_paper"] = pr.Sgd(public_demand=model, alpha=alpha, constants="paper")
+        options["sgd_papers_case"] = pr.Sgd.papers_case(public_demand=model, alpha=PAPERS_ALPHA)
+        options["sgd_paper"] = pr.Sgd(public_demand=model, alpha=PAPERS_ALPHA, beta=PAPERS_BETA, constants="paper")
         for name, chosen in options.items():
             key = key_of(name, *level)
             before = baseline.percent(

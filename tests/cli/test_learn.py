@@ -196,7 +196,7 @@ def test_the_papers_algorithm_takes_its_public_demand_from_a_file(
     assert certificate.private
     assert certificate.mechanism == "sgd"
     told = run("inspect", tmp_path / "out").out
-    assert "share of each pair on each link" in " ".join(told.split())
+    assert "on the share of a mean pair on a link of median curvature" in " ".join(told.split())
 
 
 def test_constants_of_the_paper_have_to_be_asked_for_twice_and_are_said_loudly(

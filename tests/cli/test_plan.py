@@ -107,7 +107,7 @@ def test_noise_on_flows_is_planned_with_the_prior_as_public_demand(mechanism: st
     done = run("plan", "--network", "sioux-falls", "--mechanism", mechanism, *quick)
     assert done.code == 0, done.err
     assert f"the optimum: {mechanism}" in done.text
-    assert "a share" in done.out
+    assert "typical share" in done.out
     assert "--alpha is only valid with" in refused("plan", "--network", "sioux-falls", *quick)
 
 

@@ -16,7 +16,9 @@ from tests.statistical.rates import EACH
 
 import privroute as pr
 from privroute.mechanism.learn import learn_with_noise
+from privroute.mechanism.public_routes import public_routes
 from privroute.privacy.noise import GRID, OpenDPNoise
+from privroute.release.explanation import explain
 from privroute.study.mechanisms import Mechanism
 
 MECHANISMS = ["sgd", "minimiser"]
@@ -33,12 +35,17 @@ def check_normal(values: NDArray[np.float64], alarm: float) -> None:
     assert abs(np.mean(values**2) - 1) < 2 * math.sqrt(chance) + 2 * chance
 
 
-def lanes(count: int) -> tuple[pr.Network, pr.Pairs]:
+def lanes(count: int, second_capacity: float = 1.0) -> tuple[pr.Network, pr.Pairs]:
     """Pairs that have nothing in common: each has two parallel roads of its own."""
     start = np.arange(count)
     tail = np.repeat(start, 2)
-    latency = pr.Latency.affine(np.tile([1.0, 1.25], count), 1.0)
+    latency = pr.Latency.affine(np.tile([1.0, 1.25], count), np.tile([1.0, second_capacity], count))
     return pr.Network(tail, tail + count, latency, range(2 * count)), pr.Pairs(start, start + count)
+
+
+def first_shares(release: pr.Release) -> NDArray[np.float64]:
+    """Of each pair of 16 lanes, the share on its first road."""
+    return np.array([release.policy.unit_flow(lane, lane + 16)[2 * lane] for lane in range(16)])
 
 
 def options_of(name: str, pairs: pr.Pairs) -> Mechanism:
@@ -58,16 +65,35 @@ def test_released_routes_vary_as_much_as_the_certificate_says(name: str) -> None
     network, pairs = lanes(16)
     data, options, promise = days_of(pairs), options_of(name, pairs), pr.Guarantee(3.0, 1e-6)
 
-    def shares(release: pr.Release) -> NDArray[np.float64]:
-        return np.array([release.policy.unit_flow(lane, lane + 16)[2 * lane] for lane in range(16)])
-
-    exact = shares(learn_with_noise(network, data, promise, options, NoNoise()))
+    exact = first_shares(learn_with_noise(network, data, promise, options, NoNoise()))
     releases = [pr.learn(network, data, promise, options) for _ in range(60)]
-    errors = np.concatenate([shares(release) - exact for release in releases])
+    errors = np.concatenate([first_shares(release) - exact for release in releases])
     scale = releases[0].certificate.noise_scale
     assert scale is not None
     assert 8 * scale < exact.min() < exact.max() < 1 - 8 * scale, "the projection would cut the noise off"
     check_normal(errors / (scale / math.sqrt(2)), EACH)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_in_the_metric_shares_have_noise_by_the_weights_of_their_links(name: str) -> None:
+    """Noise on the share of road e is scale/√w_e; the projection of p and 1 − p then has the variance scale²/Σ w_e."""
+    network, pairs = lanes(16, second_capacity=0.25)
+    options = {"alpha": 10.0, "tilt": 0.0, "detour": 20.0, "public_demand": pr.Demand(pairs, np.full(16, 0.1))}
+    data, promise = days_of(pairs), pr.Guarantee(3.0, 1e-6)
+    chosen = {"sgd": pr.Sgd, "minimiser": pr.Minimiser}[name](**options)
+    study = pr.Study(network, data.frame, promise, chosen)
+    weight = public_routes(study).metric.link
+    assert weight[0] < 1 < weight[1]
+
+    exact = first_shares(learn_with_noise(network, data, promise, chosen, NoNoise()))
+    releases = [pr.learn(study, data) for _ in range(60)]
+    errors = np.concatenate([first_shares(release) - exact for release in releases])
+    certificate = releases[0].certificate
+    assert certificate.noise_scale is not None
+    deviation = certificate.noise_scale / math.sqrt(weight[:2].sum())
+    assert 6 * deviation < exact.min() < exact.max() < 1 - 6 * deviation, "the projection would cut the noise off"
+    check_normal(errors / deviation, EACH)
+    assert "on a link of median curvature" in explain(certificate).made[-1]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +52,16 @@ def test_beta_as_printed_is_too_small_and_corrected_it_is_the_largest_eigenvalue
     assert eigenvalues[0] == pytest.approx(ALPHA, rel=1e-9)
     assert eigenvalues[-1] > 1.2 * theory.printed_constants(network, ALPHA, RATE).beta
     assert eigenvalues[-1] == pytest.approx(theory.corrected_constants(network, ALPHA, rates).beta, rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [ALPHA, 300.0])
+def test_beta_as_printed_is_half_of_the_hessian_where_all_n_squared_pairs_have_the_largest_rate(alpha: float) -> None:
+    """Section 3.4 bounds B'QB + α/2 I by n² max q λ² + α/2. It is reached, and the Hessian is twice that matrix."""
+    network = triangle()
+    pairs = pairs_of(network)
+    rates = np.full(pairs, RATE * math.sqrt(network.nodes**2 / pairs))  # |Λ|² = n² λ²
+    largest = np.linalg.eigvalsh(hessian(network, rates, alpha))[-1]
+    assert theory.printed_constants(network, alpha, RATE).beta == pytest.approx(largest / 2, rel=1e-9)
 
 
 def cross_derivative(
@@ -229,6 +240,35 @@ def test_theorem_3_does_not_depend_on_the_unit_of_f_once_its_spurious_c_is_gone(
     assert corrected[0].log_bound == pytest.approx(corrected[1].log_bound)
     printed = [theory.accuracy_bound(c, 50, 60, 0.1, 1e-6, 40, as_printed=True) for c in (one, other)]
     assert printed[1].log_sampling - printed[0].log_sampling == pytest.approx(math.log(scale), abs=1e-9)
+
+
+def test_theorem_3_as_printed_is_false_where_c_is_small_in_its_unit() -> None:
+    """Roads of 0 and 1 minute without congestion, F = Λ⟨c, x⟩ + |x|²/2, a trip a minute or none on each of N days.
+
+    Then α = β = 1 and steps are 1/k, so x_N is the mean of the days: its share of the faster road is 1/2 + S/(2N),
+    where S is binomial, and E‖x_N − x*‖ = E|S/N − 1/2|/√2. Noise of mean 0 makes no expected distance smaller.
+    """
+    network = pr.Network([0, 0], [1, 1], pr.Latency.affine([0.0, 1.0], 1.0, factor=1.0), ["o", "d"])
+    pairs, flows = pr.Pairs([0], [1]), np.full((1, 2), 0.5)
+    days = np.random.default_rng(1).integers(0, 2, 40).astype(float)
+    for eta, rate in zip(theory.step_sizes(40, 1.0, 1.0), days, strict=True):
+        flows = pr.project(network, pairs, flows - eta * gradient(network, [rate], flows, alpha=1.0)).flows
+    assert flows[0, 0] == pytest.approx(0.5 + days.mean() / 2, abs=1e-7)
+
+    many, day_min = 100_000, 1440.0
+    log_middle = math.lgamma(many + 1) - 2 * math.lgamma(many / 2 + 1) - many * math.log(2)
+    distance = math.exp(log_middle) / 2 / math.sqrt(2)  # E|S − N/2| = N/2 · P[S = N/2]
+    minutes = theory.corrected_constants(network, 1.0, [1.0])
+    per_day = replace(minutes, lipschitz=minutes.lipschitz / day_min)
+
+    def bound(constants: Constants, period: float, *, as_printed: bool) -> float:
+        return theory.accuracy_bound(constants, many, period, 0.1, 1e-6, 2**2 * 2, as_printed=as_printed).bound
+
+    assert bound(per_day, 1.0, as_printed=True) < distance / 10
+    assert bound(minutes, day_min, as_printed=True) > distance
+    corrected = [bound(minutes, day_min, as_printed=False), bound(per_day, 1.0, as_printed=False)]
+    assert corrected[0] == pytest.approx(corrected[1])
+    assert corrected[0] > distance
 
 
 def test_theorem_3_is_vacuous_at_the_papers_constants_and_still_computable() -> None:

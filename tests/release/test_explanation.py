@@ -4,13 +4,14 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.release.certificates import with_guarantee
 
 import privroute as pr
 from privroute.errors import GuaranteeError, LargeDeltaWarning
 from privroute.release.explanation import budget_in_words, explain, odds_factor
-from privroute.study.guarantee import LARGEST_PRIVATE_DELTA
+from privroute.study.guarantee import LARGEST_PRIVATE_DELTA, Unit
 
 SCENARIO = pr.sioux_falls()
 HISTORY = pr.simulate_days(SCENARIO.demand, days=2, seed=1)
@@ -33,6 +34,27 @@ def test_gaussian_noise_changes_odds_by_more_than_the_factor_less_often_than_sai
     up = tail(most, together, math.sqrt(2 * together))
     down = tail(most, -together, math.sqrt(2 * together))
     assert up + down <= exception
+
+
+@pytest.mark.parametrize("rho", [1e-5, 3.2e-4, 0.02, 0.5, 4.0])
+@pytest.mark.parametrize("exception", [0.3, 1e-3, 1e-9])
+@pytest.mark.parametrize("trips", [1, 7])
+def test_the_factor_is_what_markovs_inequality_gives_for_every_mechanism_of_this_rho(
+    rho: float, exception: float, trips: int
+) -> None:
+    """The lemma behind the factor, for L = log P[release | with] / P[release | without], not for Gaussian tails.
+
+    k² rho-zero-concentrated privacy says E exp((a − 1) L) ≤ exp((a − 1) a k² rho) for all orders a > 1, and for the
+    other direction E exp(−a L) ≤ exp((a − 1) a k² rho). Markov's inequality at the best order bounds both tails.
+    """
+    together = trips**2 * rho
+    most = math.log(odds_factor(rho, exception, units=trips))
+    excess = np.geomspace(1e-3, 1e6, 200_001)  # a − 1
+    moment = excess * (1 + excess) * together
+    up = np.exp(np.minimum(moment - excess * most, 0.0)).min()
+    down = np.exp(np.minimum(moment - (1 + excess) * most, 0.0)).min()
+    assert up + down <= exception * (1 + 1e-6)
+    assert up == pytest.approx(exception / 2, rel=1e-6)  # and no factor above it is said
 
 
 def test_epsilon_itself_does_not_bound_the_odds_except_with_probability_delta() -> None:
@@ -59,6 +81,15 @@ def test_a_certificate_in_words() -> None:
     assert any("one person" in sentence for sentence in words.not_protected)
     assert "simulated" in words.made[0]
     assert "not tracked" in " ".join(words.not_protected)
+
+
+@pytest.mark.parametrize("unit", ["request", "user", "user-day"])
+def test_a_user_is_an_id_and_a_certificate_says_so(unit: Unit) -> None:
+    kept = None if unit == "request" else pr.Contribution(unit, 4)
+    history = pr.DemandHistory(HISTORY.pairs, HISTORY.counts, period_min=60, contribution=kept)
+    made = pr.learn(SCENARIO.network, history, pr.Guarantee(0.1, 1e-6, unit=unit)).certificate
+    said = [sentence for sentence in explain(made).not_protected if "one id in the data" in sentence]
+    assert len(said) == (unit != "request")
 
 
 def test_a_weak_guarantee_is_called_weak() -> None:

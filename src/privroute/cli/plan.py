@@ -283,7 +283,7 @@ def _show(found: "Plan", roads: pr.Network, kept: "pr.Contribution | None", own:
         f"Expected {roads.units.delay} above the optimum: {found.mechanism}, delta {short(found.delta)}",
         [
             "epsilon",
-            f"noise on\n{'a share' if noise_is_on_flows(found.mechanism) else 'a pair'}",
+            f"noise on\n{'a typical share' if noise_is_on_flows(found.mechanism) else 'a pair'}",
             "median",
             "lowest",
             "highest",

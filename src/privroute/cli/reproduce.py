@@ -22,7 +22,7 @@ def reproduce(
         typer.Argument(metavar="[ITEM]...", help="Figures or tables, like figure-2 or table-1. Default: all."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the report, figures and tables.")] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="Use fewer draws and days; takes under a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use fewer draws and days; takes one to two minutes.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of simulated days, random starts and noise.")] = 1,
     tntp: Annotated[
         Path | None,
@@ -45,7 +45,7 @@ def reproduce(
         raise InputError(f"{place} is not a folder; pass the folder of the TNTP networks with --tntp, or omit it")
     options = Options(quick=quick, seed=seed, tntp=place)
     make_folder(out)
-    how_long = "under a minute for all" if quick else "all draws and days, many minutes; --quick takes one"
+    how_long = "one to two minutes for all" if quick else "all draws and days, many minutes; --quick takes one or two"
     say(f"Running {len(wanted)} of {len(EXPERIMENTS)} experiments ({how_long}) ...")
     done = []
     for experiment in wanted:

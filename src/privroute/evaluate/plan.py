@@ -53,8 +53,8 @@ _LARGEST_HISTORY = 2 * 10**8
 class PlanRow:
     """What one epsilon is expected to cost.
 
-    noise_scale : standard deviation of the noise: on the count of a pair (for "layered" where it counts pairs), or on
-        unit flows for "minimiser" and "sgd"
+    noise_scale : standard deviation of the noise: on the count of a pair (for "layered" where it counts pairs), or for
+        "minimiser" and "sgd" on the share of a mean pair on a link of median curvature
     percent : how far above the optimum of the prior, one value per draw of days and noise
     verdict : what the release of the first draw would say of itself; None where nothing is measured
     """

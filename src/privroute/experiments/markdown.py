@@ -24,7 +24,7 @@ _INTRODUCTION = (
         "rates per minute. **Algorithm 1, certified constants**: the same algorithm with constants that are proven "
         "for public caps, OpenDP's calibration and the tilt, in hourly units. **privroute's default**: noise on "
         "counts, then the exact optimum. Other rows are labelled. “No” beside a statement of the paper means that it "
-        "does not hold with the printed constants on this network."
+        "does not hold as printed, or with the printed constants on this network."
     ),
 )
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["page"]
 
+_THEORY = ("Theorem", "appendix B", "appendix C", "Algorithm 1")
 _NUMBERS = {"paper", "ours", "ours / paper"}
 _SIGNS = {"yes": "✓ yes", "no": "✗ no"}
 _STYLE = """
@@ -37,7 +38,14 @@ small { opacity: 0.8; }
 def page(done: Sequence[Done], options: Options, pictures: Mapping[str, bytes]) -> str:
     """The whole page; `pictures` holds the SVG of each item by its name."""
     theirs = [claim for each in done for claim in each.result.claims if claim.source != "ours"]
-    true = sum(claim.holds for claim in theirs)
+    theory, experiments = (
+        [claim.holds for claim in theirs if claim.source.startswith(_THEORY) is proved] for proved in (True, False)
+    )
+    kinds = (
+        ("of the paper's theorems, proofs and algorithm hold as printed", theory),
+        ("about its experiments hold with the printed constants", experiments),
+    )
+    score = "; ".join(f"{sum(held)} of {len(held)} statements {words}" for words, held in kinds if held)
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -46,9 +54,9 @@ def page(done: Sequence[Done], options: Options, pictures: Mapping[str, bytes]) 
         f"<p>{escape(tables.PAPER)}, on Sioux Falls, beside what was measured here.</p>",
         f'<p class="stamp">{escape(tables.stamp(options).replace("`", ""))}</p>',
         (
-            f"<p>Of {len(theirs)} statements of the paper that are checked here with its printed constants, {true} "
-            f"hold and {len(theirs) - true} do not; each has its evidence below. The paper's figures are images "
-            "without tables of values: its values are drawn beside ours where the text or a table gives them.</p>"
+            f"<p>{score or 'No statement of the paper is checked here'}. A typing error counts as much as a headline: "
+            "each has its evidence below. The paper's figures are images without tables of values: its values are "
+            "drawn beside ours where the text or a table gives them.</p>"
         ),
         "<nav><ul>",
         *(

@@ -124,10 +124,10 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         text=(
             (
                 "The price as defined in the paper: travel time of the projected noisy policy over that of the "
-                f"iterate before the noise, N = 50, mean and standard deviation over {len(seeds)} seeds. By this "
-                "definition, flow in cycles counts. In rows marked so, cycles are removed, or flows are as privroute "
-                "releases them (from tilted flows, as paths). For the default the price is over the optimum of the "
-                "same counts without noise."
+                f"iterate before the noise, N = 50, mean and standard deviation over {len(seeds)} seeds "
+                "(median and range in the figure). By this definition, flow in cycles counts. In rows marked so, "
+                "cycles are removed, or flows are as privroute releases them (from tilted flows, as paths). For the "
+                "default the price is over the optimum of the same counts without noise."
             ),
             (
                 f"With the paper's constants the noise has standard deviation {_classical(BETA, 0.1, 0.1):.3g} at "

@@ -93,9 +93,9 @@ def run(options: Options, progress: Progress | None = None) -> Result:
             (
                 "For affine latency Error 1 is Σ q_e Var(Λ_w) x_we² over the cost, so it falls with the mean count "
                 "of a pair. Reading the file's numbers as rates per minute makes 60 times as many trips a day and an "
-                "error 60 times smaller: only that reading agrees with Errors 1 and 2 of the paper. We conjecture "
-                "that the paper's experiments used hourly figures as rates per minute: each day then has 21.6 "
-                "million trips, and all effects of one trip are 60 times smaller than in Sioux Falls."
+                "error 60 times smaller: only that reading agrees with Errors 1 and 2 of the paper. Each day then "
+                "has 21.6 million trips, and all effects of one trip are 60 times smaller than in Sioux Falls. The "
+                "reported β points to days of an hour instead (see the constants): no reading explains both."
             ),
             (
                 f"The speed-ups are {faster.evaluating:.0f} times for evaluating and {faster.solving:.1f} times for "

@@ -1,4 +1,4 @@
-"""Algorithm 1 with the constants that were published, for study.
+"""Algorithm 1 with the constants that were published, for study; not to the letter (docs/paper-notes.md, 1 to 4).
 
 A release made with them lists the assumptions that nothing here ensures, and is never called private.
 """
@@ -35,7 +35,7 @@ __all__ = ["broken_assumptions", "promise", "publish", "published_constants", "q
 
 
 def published_constants(network: Network, frame: Frame, options: Sgd) -> tuple[float, float]:
-    """β and C as in the paper's experiments: the largest eigenvalue of BᵀQB, for the public demand, and C = β."""
+    """β and C: the largest eigenvalue of BᵀQB, as the paper's text names it, for the public demand, and C = β."""
     beta = options.beta
     if beta is None:
         if not np.all(network.latency.straight):

@@ -241,10 +241,11 @@ def accuracy_bound(
 
     dimension : d = pairs · links; the paper's n √m is √d for all n² pairs
     start_distance : D ≥ ‖x_0 − x*‖₂; default √d, the diameter of the unit box
-    as_printed : G = C, a slip in step (a) of the proof, which also makes the unit wrong. Otherwise G = e^(1−γ) = 1.526:
-        the C is gone, and the integral of step (a) has its direction put right (`day_influence_as_claimed`)
+    as_printed : G = C, as in the paper: NOT A BOUND. C comes from a slip in step (a) of the proof and has the unit of
+        time; where it is small in its unit, the distance exceeds the result. Otherwise G = e^(1−γ) = 1.526: the C is
+        gone, and the integral of step (a) has its direction put right (`day_influence_as_claimed`)
 
-    The exponent is about 3.6e6 at the experiments' β/α = 2080: there the theorem holds but says nothing.
+    The exponent is about 3.6e6 at the experiments' β/α = 2080: there the corrected theorem holds but says nothing.
     """
     noise = classical_gaussian_scale(1.0, epsilon, delta, beyond_its_proof=True)
     alpha, beta = constants.alpha, constants.beta

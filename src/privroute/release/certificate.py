@@ -46,7 +46,9 @@ class Certificate:
     rho : the zero-concentrated bound from which the guarantee comes; None where there is none
     adjacency : when two data sets are neighbours, in words
     sensitivity, noise_scale : ℓ2 sensitivity of what the mechanism perturbed, and the Gaussian's scale; of rho they
-        take what `measured_share` leaves. Where periods divide rho, the noise of each is larger (`period_shares`)
+        take what `measured_share` leaves. Where periods divide rho, the noise of each is larger (`period_shares`).
+        With the option metric "curvature" both are in the W-norm: the share of pair w on link e has noise of
+        noise_scale / √(u_w w_e), where the weights are about 1 for a mean pair and a link of median curvature
     data : "trips", "simulated", or "counts" that another system made
     noise : "opendp", "seeded" (experiments) or "none"; only opendp protects
     budget : the ledger entry (see BUDGET), or "not tracked"

@@ -181,8 +181,21 @@ def _not_protected(certificate: Certificate, delta: float) -> tuple[str, ...]:
             f"Information from other sources: a release does not remove it. {_begin(trips)} that people make together "
             f"(such as a family) count as several {words.many}."
         ),
+        *_several_ids(certificate),
         *_expected(certificate),
     )
+
+
+def _several_ids(certificate: Certificate) -> tuple[str, ...]:
+    """What protects a user protects an id."""
+    if certificate.unit == "request":
+        return ()
+    sentence = (
+        "People with several ids: what is protected is one id in the data, and a person with several ids counts as "
+        f"several people. If ids change from time to time, only the {certificate.units.requests} under one id are "
+        "protected together."
+    )
+    return (sentence,)
 
 
 def _expected(certificate: Certificate) -> tuple[str, ...]:
@@ -315,7 +328,13 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
             "none": "none",
         }[certificate.noise]
         one = words_of(certificate).one
-        if noise_is_on_flows(certificate.mechanism):
+        if certificate.options.get("metric") == "curvature":
+            noisy = (
+                f"{certificate.noise_scale:.4g} on the share of a mean pair on a link of median curvature (for others, "
+                f"divide by the root of their public weight); {one} changes all shares together by at most "
+                f"{certificate.sensitivity:.4g} in the norm of these weights"
+            )
+        elif noise_is_on_flows(certificate.mechanism):
             noisy = (
                 f"{certificate.noise_scale:.4g} on the share of each pair on each link; {one} changes all shares "
                 f"together by at most {certificate.sensitivity:.4g}"
