@@ -21,7 +21,7 @@ from privroute.mechanism.promise import Promise
 from privroute.mechanism.public_routes import public_demand
 from privroute.mechanism.quality import _of_one_request
 from privroute.mechanism.registry import asked_once
-from privroute.mechanism.shares import Shares, days_question, total_question, with_total
+from privroute.mechanism.shares import Shares, total_question, with_total
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale
 from privroute.privacy.scope import Scope
 from privroute.study.calendar import Calendar
@@ -124,14 +124,6 @@ def test_noise_that_integers_cannot_hold_is_refused() -> None:
         Promise.of(GUARANTEE, 1.0, grid=fine)
     with pytest.raises(NoiseError, match="use fewer periods"):
         Promise.of(GUARANTEE, 0.125, grid=fine).divided(1e-3)
-
-
-def test_days_are_asked_for_by_what_a_unit_moves() -> None:
-    users = pr.Study(SCENARIO.network, USERS, replace(GUARANTEE, unit="user"))
-    for study, most in ((STUDY, 1), (users, 3)):
-        asked = days_question(study, 6.0)
-        assert asked.moved == most
-        assert asked.grid == pytest.approx(6.0 / most)
 
 
 def test_a_measured_total_needs_bounds_and_says_how_sure_it_is() -> None:

@@ -20,7 +20,7 @@ from privroute.mechanism import counts, quality
 from privroute.mechanism.drawing import Draws
 from privroute.mechanism.interface import Question
 from privroute.mechanism.registry import asked_once, implementation
-from privroute.mechanism.shares import Shares, days_question, total_question, with_days, with_total
+from privroute.mechanism.shares import Shares, total_question, with_total
 from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.privacy.charging import charge_release, check_charge, note_written
@@ -313,19 +313,12 @@ def _published(study: Study, shares: Shares, draws: Draws, *, measured: bool) ->
 
 
 def _asked_before(study: Study, shares: Shares, draws: Draws) -> tuple[Study, float]:
-    """The study with what is measured before the mechanism asks: the total, and the variation of the days.
-
-    Also the relative deviation of that total; 0 where it is public or none.
-    """
-    error = 0.0
-    if shares.total:
-        question = total_question(study, *shares.total)
-        deviation = shares.whole.scale / (question.grid or shares.whole.grid)
-        study, error = with_total(study, draws.answer(question), deviation)
-    if shares.days:
-        question = days_question(study, *shares.days)
-        study = with_days(study, draws.answer(question), shares.whole.scale / (question.grid or shares.whole.grid))
-    return study, error
+    """The study with the total, where that is measured before the mechanism asks, and its relative deviation."""
+    if not shares.total:
+        return study, 0.0
+    question = total_question(study, *shares.total)
+    deviation = shares.whole.scale / (question.grid or shares.whole.grid)
+    return with_total(study, draws.answer(question), deviation)
 
 
 def _measured(
@@ -336,7 +329,7 @@ def _measured(
     if shares.quality and measured:
         asked = quality.converse(study, shares.whole, shares.quality, published, total_error, draws.progress)
         found = draws.hold(asked)
-    return Part(published.policy, published.demand, published.noisy_counts, found, published.day_variation)
+    return Part(published.policy, published.demand, published.noisy_counts, found)
 
 
 def certify(

@@ -16,9 +16,8 @@ from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import delta_caveat
-from privroute.study.mechanisms import measures_days, noise_is_on_flows
+from privroute.study.mechanisms import noise_is_on_flows
 from privroute.study.period_shares import period_shares
-from privroute.study.schema import DAYS_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -161,8 +160,12 @@ class Certificate:
 
     @property
     def measured_share(self) -> float:
-        """The part of rho that was set apart for measuring the quality, the total and the days."""
-        days = DAYS_SHARE if measures_days(self.mechanism, self.options) else 0.0
+        """The part of rho that was set apart for measuring the quality and the total.
+
+        Version 0.2 also measured how much the days' totals vary, with 2 % of rho, where the objective was all days.
+        """
+        all_days = self.options.get("objective") == "all days" and self.options.get("day_variation") is None
+        days = 0.02 if all_days and self.mechanism != "daily" else 0.0
         return self.quality_share + float((self.total or {}).get("share", 0.0)) + days
 
     @property

@@ -50,9 +50,6 @@ LARGEST_SHARE = 0.45
 TOTAL_SHARE = 0.02
 """Of rho, spent on measuring the total where users are bounded and that is asked for."""
 
-DAYS_SHARE = 0.02
-"""Of rho, spent on measuring how much the days' totals vary where the objective is all days."""
-
 SECTIONS = {
     "network": "Network: a file of OpenStreetMap, OSMnx, TNTP, SNDlib or Topology Zoo, a GMNS folder, or sioux-falls "
     "(built in).",
