@@ -215,7 +215,7 @@ def test_a_stream_is_adopted_by_the_rebuilt_ledger_and_goes_on(tmp_path: Path, l
     other = pr.Ledger.create(tmp_path / "other.ledger", "city", pr.Approval(1.0, 1e-6))
     for each in reversed(known):  # under other numbers and digests, and one day after the other
         assert verify(other.account(), [*of_all, *known])[0].status == "missing"
-        other.enter_known([(each.scope, each.guarantee, each.rho, each.mechanism, "")])
+        other.enter_known([(each.scope, each.guarantee, each.rho, each.mechanism, "", None)])
     assert [finding.status for finding in verify(other.account(), [*of_all, *known])] == ["rebuilt"] * 4
     assert verify(other.account(), of_all)[0].status == "missing"  # without the stream it may be of another one
     (dearer,) = (replace(each, rho=2 * each.rho) for each in of_all)

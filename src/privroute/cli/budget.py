@@ -293,7 +293,7 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
                 charge.mechanism,
                 f"{charge.epsilon:g}",
                 f"{short(charge.delta)}",
-                f"{charge.scope}",
+                f"{charge.scope}" + (f" (widened by {charge.widened_s:,} s)" if charge.widened_s else ""),
                 charge.folders[-1] if charge.folders else in_place_of_release(charge) or _UNWRITTEN,
             )
             for charge in account.charges

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +64,7 @@ def read_trips(
     user: str | None = None,
     time_format: str | None = None,
     epoch_unit: EpochUnit | None = None,
+    times_as_before: bool | None = None,
     max_zone_distance_km: float | None = None,
     unit: Unit | None = None,
     max_requests: int | None = None,
@@ -100,6 +102,8 @@ def read_trips(
         the distance is 0 for polygons, the width of a grid's cells, and 1 km for zones without areas
     departure : column of the departure time: a timestamp, or text like 2026-03-02 07:15:00 (or in `time_format`, a
         strptime format), or with `epoch_unit` a number counted from 1970 in UTC. Default: departure
+    times_as_before : the caller asserts that these columns and formats give each trip the time that earlier releases
+        from the same data set read; a ledger asks for it where they differ
     unit : "request" (default); or "user" or "user-day", which keep at most `max_requests` requests of each user (and
         day), and of those at most `max_per_pair` for one pair, chosen at random independently of other users; `user`
         is the column of ids (default: user). The guarantee must be for the same unit.
@@ -148,6 +152,7 @@ def read_trips(
             "user": user,
             "time_format": time_format,
             "epoch_unit": epoch_unit,
+            "times_as_before": times_as_before,
             "max_zone_distance_km": max_zone_distance_km,
         },
         {"expansion": expansion, "on_unreachable": on_unreachable},
@@ -158,6 +163,7 @@ def read_trips(
             f"{arg('weight')} and {arg('max_weight')} belong together: the column of weights, and as how many requests "
             "one of them counts at most; pass both or none"
         )
+    frame = replace(frame, reading=trips)
     roles = trips.roles(with_user=kept is not None and kept.of_users)
     tally = Tally(frame)
     if is_engine_source(source):

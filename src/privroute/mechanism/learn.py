@@ -28,6 +28,7 @@ from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.progress import check_progress, each_told
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.release import Part, Release
+from privroute.study.clock_rules import ClockRules
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import Counts, Daily
 from privroute.study.schema import QUALITY_SHARE
@@ -246,7 +247,7 @@ class Announcement:
         self._check(history)
         certificate, on_saved = _of(self.certificate, history), None
         if self.ledger is not None:
-            charge, certificate = charge_release(self.ledger, self.study, certificate)
+            charge, certificate = charge_release(self.ledger, self.study, certificate, ClockRules.of(history.frame))
             on_saved = partial(note_written, self.ledger, charge.entry)
         return certificate, on_saved
 

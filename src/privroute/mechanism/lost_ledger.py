@@ -28,6 +28,7 @@ from privroute.privacy.sensitivity import summed_counts_sensitivity
 from privroute.release.folder import digest_of
 from privroute.release.reading import read_certificate
 from privroute.study.calendar import Calendar, Period
+from privroute.study.clock_rules import ClockRules
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import Guarantee
 
@@ -75,6 +76,11 @@ class KnownCharge:
     release: str | None = None
 
     @property
+    def clock(self) -> ClockRules | None:
+        """How it told times, where that is known."""
+        return ClockRules.from_dict(self.budget["clock"]) if "clock" in self.budget else None
+
+    @property
     def entry(self) -> int:
         """Its number in the ledger."""
         return int(self.budget["entry"])
@@ -106,7 +112,7 @@ def _of_certificate(certificate: Certificate, place: str) -> KnownCharge:
         budget,
         Guarantee(certificate.epsilon, certificate.delta, certificate.unit),  # type: ignore[arg-type]  # checked
         certificate.rho,
-        scope_of_calendar(certificate.calendar, kept),
+        scope_of_calendar(certificate.calendar, kept).widened(budget.get("widened_s", 0)),
         certificate.mechanism,
         certificate.calendar.time_zone,
         place,
@@ -133,7 +139,7 @@ def charges_of_stream(folder: str | os.PathLike[str]) -> list[KnownCharge]:
         if isinstance(budget, str):
             raise LedgerError(f"{folder}: {date} was not charged to any ledger")
         calendar = Calendar(1, (period,), (date,), time_zone=shared["time_zone"])
-        scope = scope_of_calendar(calendar, kept)
+        scope = scope_of_calendar(calendar, kept).widened(budget.get("widened_s", 0))
         found.append(KnownCharge(budget, guarantee, rho, scope, _OF_STREAMS, shared["time_zone"], f"{folder}, {date}"))
     return found
 
@@ -168,18 +174,20 @@ def rebuild(
         kept_per_pair,
     )
     spent = max(_spent(approval, each.budget["spent_epsilon"]) for each in known)
-    charges = [(each.scope, each.guarantee, each.rho, each.mechanism, each.place) for each in known]
+    charges: list[tuple[Scope, Guarantee, float, str, str, ClockRules | None]] = [
+        (each.scope, each.guarantee, each.rho, each.mechanism, each.place, each.clock) for each in known
+    ]
     promised = Guarantee(approval.epsilon, approval.delta, last.guarantee.unit)
     now = Spending(approval, [each.scope for each in known], [each.rho for each in known])
     if set(by_entry) == set(range(1, last.entry + 1)):
         pass  # every entry is known, so nothing up to the last one is lost
     elif approval.by_scope:
         parts = now.profile.below(spent) if now.profile is not None else []
-        charges += [(scope, promised, approval.rho(grains), LOST, "") for scope, grains in parts]
+        charges += [(scope, promised, approval.rho(grains), LOST, "", None) for scope, grains in parts]
     elif now.spent < spent:
-        charges.append((last.scope, promised, approval.rho(spent - now.spent), LOST, ""))
+        charges.append((last.scope, promised, approval.rho(spent - now.spent), LOST, "", None))
     if spent_since:
-        charges.append((Scope.always(), promised, spent_since, LOST, ""))
+        charges.append((Scope.always(), promised, spent_since, LOST, "", None))
     return _written(store_at(path), str(last.budget["dataset"]), approval, charges)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privroute.errors import LedgerError
 from privroute.privacy.ledger import Charge, Ledger
@@ -14,6 +14,7 @@ from privroute.study.calendar import SECOND_US
 if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
     from privroute.study.calendar import Calendar
+    from privroute.study.clock_rules import ClockRules
     from privroute.study.contribution import Contribution
     from privroute.study.frame import Frame
     from privroute.study.guarantee import Guarantee
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["charge_release", "check_charge", "note_written", "scope_of", "scope_of_calendar"]
 
 
-def charge_release(ledger: Ledger, study: Study, certificate: Certificate) -> tuple[Charge, Certificate]:
-    """Charge the release that a certificate announces, before any noise is drawn; the certificate names the entry."""
+def charge_release(
+    ledger: Ledger, study: Study, certificate: Certificate, clock: ClockRules | None = None
+) -> tuple[Charge, Certificate]:
+    """Charge the release that a certificate announces, before any noise is drawn; the certificate names the entry.
+
+    clock : how its history tells times
+    """
     promised, rho = _chargeable(ledger, study, certificate)
     frame = study.frame
     charge, account = ledger.charge(
@@ -33,8 +39,9 @@ def charge_release(ledger: Ledger, study: Study, certificate: Certificate) -> tu
         certificate.mechanism,
         time_zone=frame.calendar.time_zone,
         contribution=frame.contribution,
+        clock=clock,
     )
-    entry = {
+    entry: dict[str, Any] = {
         "dataset": account.dataset,
         "entry": charge.entry,
         "digest": charge.digest,
@@ -42,6 +49,8 @@ def charge_release(ledger: Ledger, study: Study, certificate: Certificate) -> tu
         "approved_delta": account.approval.delta,
         "spent_epsilon": account.spent_epsilon,
     }
+    if clock is not None:
+        entry |= {"clock": clock.as_dict(), "widened_s": charge.widened_s}
     return charge, replace(certificate, budget=entry)
 
 

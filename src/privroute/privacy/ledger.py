@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from privroute.errors import BudgetError, GuaranteeError, LedgerError, arg
 from privroute.privacy.budget import Approval, Spending, affordable_epsilon
+from privroute.privacy.charged_times import apart_s, times_as_text, times_from_text
 from privroute.privacy.ledger_file import FileStore, chained
 from privroute.privacy.ledger_server import ServerStore, is_address
 from privroute.privacy.ledger_store import Store
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privroute.privacy.ledger_store import Records
+    from privroute.study.clock_rules import ClockRules
     from privroute.study.contribution import Contribution
 
 __all__ = [
@@ -49,7 +51,8 @@ class Charge:
 
     entry, digest : its number in the ledger, and the digest of it and of all entries before it
     at : when it was charged; mechanism, epsilon, delta : what was asked for
-    rho : what it costs; scope : when its trips were made
+    rho : what it costs; scope : when its trips were made; clock : how that was told, None where it is not known
+    widened_s : by how many seconds the scope was widened on both sides, since earlier entries tell times otherwise
     folders : where its release was written; none: it was charged, and no release is known to have been written
     releases : SHA-256 of release.json of each release that was written
     """
@@ -64,6 +67,8 @@ class Charge:
     digest: str
     folders: tuple[str, ...] = ()
     releases: tuple[str, ...] = ()
+    clock: ClockRules | None = None
+    widened_s: int = 0
 
     def __post_init__(self) -> None:
         """A note "sha256:... out/" is a digest and a folder."""
@@ -184,26 +189,31 @@ class Ledger:
         *,
         time_zone: str | None = None,
         contribution: Contribution | None = None,
+        clock: ClockRules | None = None,
     ) -> tuple[Charge, Account]:
         """Spend rho on the scope, for ever, or refuse; when this returns the charge is on the disk.
 
         time_zone : whose wall clock the scope means
         contribution : how much of one user the release counts at most, where the unit is a user
+        clock : how the release tells times. Where earlier entries tell them otherwise the scope is widened, or the
+            charge refused: docs/proofs/ledger.md, Theorem 10
         """
         with self.store.transaction("write") as records:
             before = self._account(records)
+            widened_s = apart_s(self.store, before.charges, before.approval.unit, clock)
+            scope = scope.widened(widened_s)
             self._check(before, scope, guarantee, rho, time_zone, contribution)
-            granted = self._enter(records, scope, guarantee, rho, mechanism)
+            granted = self._enter(records, scope, guarantee, rho, mechanism, clock, widened_s)
         return granted, replace(before, charges=(*before.charges, granted))
 
-    def enter_known(self, charges: Sequence[tuple[Scope, Guarantee, float, str, str]]) -> None:
+    def enter_known(self, charges: Sequence[tuple[Scope, Guarantee, float, str, str, ClockRules | None]]) -> None:
         """Enter charges of releases that were made before, all or none, whether they fit or not.
 
-        charges : scope, guarantee, rho, mechanism and the folder of the release ("" where none is known)
+        charges : scope, guarantee, rho, mechanism, the folder of the release ("" where none is known), and its clock
         """
         with self.store.transaction("write") as records:
-            for scope, guarantee, rho, mechanism, folder in charges:
-                entry = self._enter(records, scope, guarantee, rho, mechanism).entry
+            for scope, guarantee, rho, mechanism, folder, clock in charges:
+                entry = self._enter(records, scope, guarantee, rho, mechanism, clock).entry
                 if folder:
                     records.add_note((entry, _now(), folder[:_LONGEST_FOLDER]))
 
@@ -237,9 +247,12 @@ class Ledger:
         *,
         time_zone: str | None = None,
         contribution: Contribution | None = None,
+        clock: ClockRules | None = None,
     ) -> None:
         """Refuse what `charge` would refuse now, and charge nothing; another process may spend in between."""
-        self._check(self.account(), scope, guarantee, rho, time_zone, contribution)
+        account = self.account()
+        widened_s = apart_s(self.store, account.charges, account.approval.unit, clock)
+        self._check(account, scope.widened(widened_s), guarantee, rho, time_zone, contribution)
 
     def _check(
         self,
@@ -255,11 +268,20 @@ class Ledger:
         if not spending.allows(scope, rho):
             raise BudgetError(f"{self.store}: {_overspent(self.dataset, spending, scope, guarantee, rho)}")
 
-    def _enter(self, records: Records, scope: Scope, guarantee: Guarantee, rho: float, mechanism: str) -> Charge:
+    def _enter(
+        self,
+        records: Records,
+        scope: Scope,
+        guarantee: Guarantee,
+        rho: float,
+        mechanism: str,
+        clock: ClockRules | None = None,
+        widened_s: int = 0,
+    ) -> Charge:
         terms = (_now(), mechanism, guarantee.epsilon, guarantee.delta, float(rho))
-        row = (self.dataset, *terms, scope.text())
+        row = (self.dataset, *terms, times_as_text(scope, clock, widened_s))
         digest = chained(records.last_digest(), row)
-        return Charge(records.add_charge((*row, digest)), *terms, scope, digest)
+        return Charge(records.add_charge((*row, digest)), *terms, scope, digest, clock=clock, widened_s=widened_s)
 
     def _check_terms(
         self,
@@ -308,7 +330,7 @@ class Ledger:
         """The account, if the digests of all entries are right."""
         try:
             return self._checked_account(records)
-        except (ValueError, TypeError, LookupError, GuaranteeError):
+        except (AttributeError, ValueError, TypeError, LookupError, GuaranteeError):
             raise LedgerError(f"{self.store}: the ledger is damaged: an entry cannot be read; restore it") from None
 
     def _checked_account(self, records: Records) -> Account:
@@ -326,9 +348,9 @@ class Ledger:
             _, dataset, at, mechanism, epsilon, delta, rho, scope, _ = row
             if dataset == self.dataset:
                 written = folders.get(number, ())
-                charges.append(
-                    Charge(number, at, mechanism, epsilon, delta, rho, Scope.from_text(scope), digest, written)
-                )
+                terms = (number, at, mechanism, epsilon, delta, rho)
+                times, clock, widened_s = times_from_text(scope)
+                charges.append(Charge(*terms, times, digest, written, clock=clock, widened_s=widened_s))
         if records.given() != number:
             raise LedgerError(f"{self.store}: entries after {number:,} of the ledger were lost; restore it")
         return Account(self.dataset, Approval(*found[1:7]), tuple(charges), found[-1])

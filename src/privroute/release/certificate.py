@@ -14,6 +14,7 @@ from privroute.release.adjacency import ADJACENCY, is_adjacency
 from privroute.release.certified_study import check_study, is_above_zero
 from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
+from privroute.study.clock_rules import ClockRules
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import delta_caveat
 from privroute.study.mechanisms import noise_is_on_flows
@@ -28,8 +29,11 @@ DataKind = Literal["trips", "simulated", "counts"]
 NoiseKind = Literal["opendp", "seeded", "none"]
 
 # dataset and entry: where the charge stands in the operator's ledger, and its digest there; then what was approved for
-# all releases from this data set, and what those up to this one cost together, at the approved delta.
+# all releases from this data set, and what those up to this one cost together, at the approved delta. Where trips were
+# read, also how the release told their times, and by how much the ledger widened its times for that.
 BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "spent_epsilon")
+CLOCK = ("clock", "widened_s")
+_MOST_WIDENED_S = 52 * 3600  # between two clocks of the Earth, twice
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
 _TOLERANCE = 1e-6
 _KINDS = {"data": ("trips", "simulated", "counts"), "noise": ("opendp", "seeded", "none")}
@@ -299,7 +303,7 @@ def check_budget(budget: str | Mapping[str, Any]) -> None:
         good = budget == "not tracked"
     else:
         good = (
-            tuple(budget) == BUDGET
+            tuple(budget) in (BUDGET, (*BUDGET, *CLOCK))
             and isinstance(budget["dataset"], str)
             and isinstance(budget["digest"], str)
             and type(budget["entry"]) is int
@@ -307,9 +311,18 @@ def check_budget(budget: str | Mapping[str, Any]) -> None:
             and is_above_zero(budget["approved_delta"], 1.0)
             and all(is_above_zero(budget[name]) for name in ("approved_epsilon", "spent_epsilon"))
             and budget["spent_epsilon"] <= budget["approved_epsilon"] * (1 + _TOLERANCE)
+            and ("clock" not in budget or _is_clock(budget["clock"], budget["widened_s"]))
         )
     if not good:
         raise ReleaseError("the certificate's budget is neither a ledger entry nor not tracked")
+
+
+def _is_clock(clock: object, widened_s: object) -> bool:
+    try:
+        ClockRules.from_dict(clock)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
+    return type(widened_s) is int and 0 <= widened_s <= _MOST_WIDENED_S
 
 
 def _check_field(name: str, value: object) -> None:

@@ -419,6 +419,12 @@ KEYS: dict[str, Key] = {
             "trips", "time_format", TEXT, "Format of time strings, like '%d.%m.%Y %H:%M'. Default: 2026-03-02 07:15:00."
         ),
         Key("trips", "epoch_unit", choice_of(*get_args(EpochUnit)), "Unit of numeric times, counted from 1970 in UTC."),
+        Key(
+            "trips",
+            "times_as_before",
+            YES_NO,
+            "Assert that these columns and formats give each trip the time that earlier releases read (ledger).",
+        ),
         Key("trips", "weight", TEXT, "Column of weights, like a volume of data. Default: every trip counts as one."),
         Key("trips", "weight_unit", NUMBER, "Weight that counts as one trip; weights are rounded to it.", default=1.0),
         Key(
