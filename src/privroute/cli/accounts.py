@@ -10,7 +10,7 @@ from privroute.cli.terminal import heading, line, number_of, say, share, table, 
 from privroute.study.guarantee import delta_caveat, short
 
 if TYPE_CHECKING:
-    from privroute.privacy.ledger import Account, Charge
+    from privroute.privacy.account import Account, Charge
 
 __all__ = [
     "account_values",

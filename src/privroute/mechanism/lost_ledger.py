@@ -35,7 +35,8 @@ from privroute.study.guarantee import Guarantee
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from privroute.privacy.ledger import Account, Charge, Place
+    from privroute.privacy.account import Account, Charge
+    from privroute.privacy.ledger import Place
     from privroute.privacy.ledger_store import Store
     from privroute.release.certificate import Certificate
 

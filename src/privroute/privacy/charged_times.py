@@ -16,7 +16,7 @@ from privroute.study.clock_rules import ClockRules
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from privroute.privacy.ledger import Charge
+    from privroute.privacy.account import Charge
 
 __all__ = ["apart_s", "times_as_text", "times_from_text"]
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import LedgerError
-from privroute.privacy.ledger import Charge, Ledger
+from privroute.privacy.ledger import Ledger
 from privroute.privacy.scope import DAY_S, Scope
 from privroute.study.calendar import SECOND_US
 
 if TYPE_CHECKING:
+    from privroute.privacy.account import Charge
     from privroute.release.certificate import Certificate
     from privroute.study.calendar import Calendar
     from privroute.study.clock_rules import ClockRules

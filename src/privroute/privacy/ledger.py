@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import unicodedata
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from privroute.errors import BudgetError, GuaranteeError, LedgerError, arg
-from privroute.privacy.budget import Approval, Spending, affordable_epsilon
+from privroute.privacy.account import Account, Charge
+from privroute.privacy.budget import Approval, overspent_in_words
 from privroute.privacy.charged_times import apart_s, times_as_text, times_from_text
 from privroute.privacy.ledger_file import FileStore, chained
 from privroute.privacy.ledger_server import ServerStore, is_address
-from privroute.privacy.ledger_store import Store
-from privroute.privacy.scope import Profile, Scope, moment
-from privroute.study.guarantee import Guarantee, short
+from privroute.privacy.ledger_store import DATASET_COLUMNS, Row, Store
+from privroute.privacy.scope import Profile, Scope
+from privroute.privacy.seals import SEAL, read_key, seal
+from privroute.study.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AROUND_CLOCKS",
-    "Account",
-    "Charge",
     "Ledger",
     "Place",
     "store_at",
@@ -38,73 +37,10 @@ __all__ = [
 Place = str | os.PathLike[str] | Store
 
 _LONGEST_NAME = 200
-_NOTE = re.compile(r"sha256:([0-9a-f]{64}) (.*)", re.DOTALL)
 _LONGEST_FOLDER = 4096
 _CLOCKS_APART_S = 26 * 3600  # from UTC-12 to UTC+14
 AROUND_CLOCKS = "time zone"
 """In place of a mechanism: hours around a release, charged when the time zone of its clocks is named later."""
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """A release that was granted; everything here is public.
-
-    entry, digest : its number in the ledger, and the digest of it and of all entries before it
-    at : when it was charged; mechanism, epsilon, delta : what was asked for
-    rho : what it costs; scope : when its trips were made; clock : how that was told, None where it is not known
-    widened_s : by how many seconds the scope was widened on both sides, since earlier entries tell times otherwise
-    folders : where its release was written; none: it was charged, and no release is known to have been written
-    releases : SHA-256 of release.json of each release that was written
-    """
-
-    entry: int
-    at: str
-    mechanism: str
-    epsilon: float
-    delta: float
-    rho: float
-    scope: Scope
-    digest: str
-    folders: tuple[str, ...] = ()
-    releases: tuple[str, ...] = ()
-    clock: ClockRules | None = None
-    widened_s: int = 0
-
-    def __post_init__(self) -> None:
-        """A note "sha256:... out/" is a digest and a folder."""
-        found = [_NOTE.fullmatch(note) for note in self.folders]
-        folders = (note if match is None else match[2] for note, match in zip(self.folders, found, strict=True))
-        digests = dict.fromkeys((*self.releases, *(match[1] for match in found if match is not None)))
-        object.__setattr__(self, "folders", tuple(folders))
-        object.__setattr__(self, "releases", tuple(digests))
-
-    @property
-    def status(self) -> str:
-        """One of "released" and "charged"; the latter where no release is known to have been written."""
-        return "released" if self.folders else "charged"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Account:
-    """A data set in a ledger, as it was at one moment.
-
-    id : what was approved, and when, as a digest: the same wherever the file is moved to
-    """
-
-    dataset: str
-    approval: Approval
-    charges: tuple[Charge, ...]
-    id: str
-
-    @property
-    def spending(self) -> Spending:
-        """What the charges cost together."""
-        return Spending(self.approval, [one.scope for one in self.charges], [one.rho for one in self.charges])
-
-    @property
-    def spent_epsilon(self) -> float:
-        """The epsilon of all releases together, at the approved delta."""
-        return self.approval.epsilon_of(self.spending.spent)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -112,18 +48,21 @@ class Ledger:
     """The account of a data set in a ledger. Several processes may charge it at the same time.
 
     It protects against accidents (lost, damaged or incomplete entries, several writers, a killed process), not against
-    deliberate changes by somebody with write access to it.
+    deliberate changes by somebody with write access to it. With a key those are found, too: `unsealed`.
 
     path : the file, or the address of a PostgreSQL server, postgresql://user@host/database#schema; created by
         `Ledger.create` or `privroute budget init`
     dataset : name of the data set; optional if the ledger has only one
+    key : file of a key, kept elsewhere, with which entries are sealed; from the first seal on every charge needs it
     """
 
     store: Store
     dataset: str
+    _key: bytes | None = field(repr=False)
 
-    def __init__(self, path: Place, dataset: str | None = None) -> None:
+    def __init__(self, path: Place, dataset: str | None = None, *, key: str | os.PathLike[str] | None = None) -> None:
         place = store_at(path)
+        object.__setattr__(self, "_key", None if key is None else read_key(key))
         with place.transaction("read") as records:
             names = records.names()
         if dataset is None:
@@ -229,6 +168,7 @@ class Ledger:
                 raise LedgerError(
                     f"{self.store}: the time zone of {self.dataset!r} is {account.approval.time_zone}, and stays"
                 )
+            self._check_key(account)
             approval = replace(account.approval, time_zone=time_zone)  # refuses what is no time zone
             for charge in account.charges:
                 around = Profile([charge.scope.widened(_CLOCKS_APART_S), charge.scope], [1, -1])
@@ -263,10 +203,11 @@ class Ledger:
         time_zone: str | None,
         contribution: Contribution | None,
     ) -> None:
+        self._check_key(account)
         self._check_terms(account.approval, guarantee.unit, scope, time_zone, contribution)
         spending = account.spending
         if not spending.allows(scope, rho):
-            raise BudgetError(f"{self.store}: {_overspent(self.dataset, spending, scope, guarantee, rho)}")
+            raise BudgetError(f"{self.store}: {overspent_in_words(self.dataset, spending, scope, guarantee, rho)}")
 
     def _enter(
         self,
@@ -281,7 +222,35 @@ class Ledger:
         terms = (_now(), mechanism, guarantee.epsilon, guarantee.delta, float(rho))
         row = (self.dataset, *terms, times_as_text(scope, clock, widened_s))
         digest = chained(records.last_digest(), row)
-        return Charge(records.add_charge((*row, digest)), *terms, scope, digest, clock=clock, widened_s=widened_s)
+        entry = records.add_charge((*row, digest))
+        if self._key is not None:
+            records.add_note((entry, _now(), seal(self._key, _approved(records.dataset(self.dataset)), digest)))
+        return Charge(entry, *terms, scope, digest, clock=clock, widened_s=widened_s)
+
+    def _check_key(self, account: Account) -> None:
+        """Refuse to add to sealed entries without their key."""
+        if self._key is None and any(charge.seal for charge in account.charges):
+            raise LedgerError(
+                f"{self.store}: the entries of {self.dataset!r} are sealed with a key; nothing was charged or "
+                f"released; pass {arg('key')}, its file"
+            )
+        if self._key is not None and (
+            wrong := [each for each in account.charges if each.seal and not self._is_right(account, each)]
+        ):
+            raise LedgerError(
+                f"{self.store}: entry {wrong[0].entry:,} of {self.dataset!r} was sealed with another key, or "
+                "changed; nothing was charged or released"
+            )
+
+    def _is_right(self, account: Account, charge: Charge) -> bool:
+        return self._key is not None and charge.seal == seal(self._key, account.approved, charge.digest)
+
+    def unsealed(self) -> list[int]:
+        """Entries of the data set that this key did not seal, or that were changed afterwards."""
+        if self._key is None:
+            raise LedgerError(f"{self.store}: seals are checked with the key; pass {arg('key')}, its file")
+        account = self.account()
+        return [charge.entry for charge in account.charges if not self._is_right(account, charge)]
 
     def _check_terms(
         self,
@@ -347,29 +316,15 @@ class Ledger:
                 raise LedgerError(f"{self.store}: entry {number:,} of the ledger was changed or lost; restore it")
             _, dataset, at, mechanism, epsilon, delta, rho, scope, _ = row
             if dataset == self.dataset:
-                written = folders.get(number, ())
+                notes = folders.get(number, ())
+                written = tuple(note for note in notes if not note.startswith(SEAL))
+                sealed = next((note for note in reversed(notes) if note.startswith(SEAL)), None)
                 terms = (number, at, mechanism, epsilon, delta, rho)
                 times, clock, widened_s = times_from_text(scope)
-                charges.append(Charge(*terms, times, digest, written, clock=clock, widened_s=widened_s))
+                charges.append(Charge(*terms, times, digest, written, clock=clock, widened_s=widened_s, seal=sealed))
         if records.given() != number:
             raise LedgerError(f"{self.store}: entries after {number:,} of the ledger were lost; restore it")
-        return Account(self.dataset, Approval(*found[1:7]), tuple(charges), found[-1])
-
-
-def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guarantee, rho: float) -> str:
-    """Why a release is refused, what is left, and what would fit."""
-    approval, within = spending.approval, spending.within(scope)
-    spent, together = (approval.epsilon_of(grains) for grains in (within, within + approval.grains(rho)))
-    fits = affordable_epsilon(spending.left(scope), guarantee.delta)
-    busiest = spending.busiest(scope)
-    return (
-        f"the budget of {dataset!r} is epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one "
-        f"{approval.unit}; {spent:.4g} is spent"
-        + (f" on {moment(busiest)}, which this release would use again" if busiest is not None and within else "")
-        + f", and with this release it would be {together:.4g}. Nothing was charged or released; "
-        + (f"epsilon {fits:g} at delta {short(guarantee.delta)} would fit" if fits else "nothing more fits")
-        + (", or other days" if approval.by_scope and within else "")
-    )
+        return Account(self.dataset, Approval(*found[1:7]), tuple(charges), found[-1], _approved(found))
 
 
 def store_at(place: object) -> Store:
@@ -379,6 +334,12 @@ def store_at(place: object) -> Store:
     if isinstance(place, str) and is_address(place):
         return ServerStore.at(place)
     return FileStore(_path(place))
+
+
+def _approved(row: Row | None) -> str:
+    """What was approved, and when, as a digest; a time zone may be named later, so it is left out."""
+    named = dict(zip(DATASET_COLUMNS.split(", "), row or (), strict=True))
+    return chained("", tuple(value for name, value in named.items() if name not in ("time_zone", "digest")))
 
 
 def _path(path: object) -> Path:
