@@ -23,6 +23,7 @@ from privroute.mechanism.quality import _of_one_request
 from privroute.mechanism.registry import asked_once
 from privroute.mechanism.shares import Shares, total_question, with_total
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale
+from privroute.privacy.charged_times import ChargedTimes
 from privroute.privacy.scope import Scope
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
@@ -78,7 +79,7 @@ def test_flows_need_a_public_demand() -> None:
 
 def test_charges_of_one_data_set_have_one_unit_and_one_time_zone() -> None:
     budget = {"dataset": "city", "approved_epsilon": 1.0, "approved_delta": 1e-6, "digest": "a"}
-    first = KnownCharge(budget, GUARANTEE, 1e-3, Scope.always(), "counts", "Europe/Berlin", "one")
+    first = KnownCharge(budget, GUARANTEE, 1e-3, ChargedTimes(Scope.always()), "counts", "Europe/Berlin", "one")
     charges = [
         replace(first, budget={**budget, "entry": 1}),
         replace(first, budget={**budget, "entry": 2}, place="two"),

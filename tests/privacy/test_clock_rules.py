@@ -88,11 +88,14 @@ def test_a_trip_that_two_rules_put_into_two_hours_is_charged_twice(
     assert len(ledger.account().charges) == 1
     release = learned(trips, 8, wide)
     last = wide.account().charges[-1]
-    assert last.widened_s == 3600
+    assert last.times.widened_s == 3600
     assert last.scope.covers(Scope.of_days([dt.date(2026, 3, 2)], begins_s=7 * 3600, length_s=3 * 3600))
     assert wide.account().spent_epsilon > 1.3 * once
-    assert (last.clock is not None, last.clock and last.clock.zone_data) == (True, "like Europe/Helsinki")
-    assert release.certificate.budget["widened_s"] == 3600  # type: ignore[index]
+    assert (last.times.clock is not None, last.times.clock and last.times.clock.zone_data) == (
+        True,
+        "like Europe/Helsinki",
+    )
+    assert release.certificate.budget["times"]["widened_s"] == 3600  # type: ignore[index]
 
 
 def test_rules_that_changed_only_for_other_days_widen_nothing(
@@ -104,7 +107,7 @@ def test_rules_that_changed_only_for_other_days_widen_nothing(
     learned(trips, 8, ledger)
     rules("Europe/Kaliningrad")
     learned(trips, 9, ledger)
-    assert ledger.account().charges[-1].widened_s == 0
+    assert ledger.account().charges[-1].times.widened_s == 0
     ledger = created(tmp_path / "summer.ledger", 1.0)
     summer = {"dates": ("2026-06-01", "2026-06-05")}
     learned(trips, 9, ledger, **summer)
@@ -133,7 +136,11 @@ def test_other_columns_or_formats_of_times_are_asserted_or_refused(trips: Path, 
         learned(trips, 7, ledger, **other)
     learned(trips, 7, ledger, times_as_before=True, **other)
     learned(trips, 8, ledger, **other)  # as asserted
-    assert [charge.clock and charge.clock.as_before for charge in ledger.account().charges] == [False, True, False]
+    assert [charge.times.clock and charge.times.clock.as_before for charge in ledger.account().charges] == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_what_a_ledger_does_not_know_is_said_to_be_unknown(trips: Path, tmp_path: Path) -> None:
@@ -142,8 +149,8 @@ def test_what_a_ledger_does_not_know_is_said_to_be_unknown(trips: Path, tmp_path
     ledger.charge(Scope.of_days([dt.date(2026, 2, 2)]), pr.Guarantee(0.1, 1e-6), 1e-4, "counts", time_zone="UTC")
     learned(trips, 6, ledger, tz="UTC")
     before, after = ledger.account().charges
-    assert before.clock is None
-    assert after.clock is not None
+    assert before.times.clock is None
+    assert after.times.clock is not None
     with ledger.store.transaction("read") as records:
         texts = [row[7] for row in records.charges()]
     assert texts[0] == before.scope.text()
@@ -161,11 +168,11 @@ def test_a_rebuilt_ledger_knows_the_clocks_and_what_was_widened(
     known = charges_of_releases([tmp_path / "a", tmp_path / "b"])
     again = rebuild(tmp_path / "again.ledger", known)
     ours, theirs = again.account().charges, ledger.account().charges
-    assert [(each.scope, each.clock) for each in ours] == [(each.scope, each.clock) for each in theirs]
+    assert [each.times for each in ours] == [each.times for each in theirs]
     assert all(finding.good for finding in verify(again.account(), known))
     rules("Asia/Tokyo")
     learned(trips, 15, again)
-    assert again.account().charges[-1].widened_s == 8 * 3600  # from Berlin, seven from Helsinki
+    assert again.account().charges[-1].times.widened_s == 8 * 3600  # from Berlin, seven from Helsinki
 
 
 def test_days_of_a_stream_name_their_clock(rules: Callable[[str], None], trips: Path, tmp_path: Path) -> None:
@@ -175,7 +182,7 @@ def test_days_of_a_stream_name_their_clock(rules: Callable[[str], None], trips: 
     for day in history(trips, 7).each_day()[:2]:
         stream.add_day(day)
     known = charges_of_stream(tmp_path / "stream")
-    assert all(each.clock is not None and each.clock.zone_data == "like Europe/Berlin" for each in known)
+    assert all(each.times.clock is not None and each.times.clock.zone_data == "like Europe/Berlin" for each in known)
 
 
 MOMENTS = st.lists(st.integers(0, 40), min_size=1, max_size=4, unique=True).map(sorted)
@@ -226,12 +233,15 @@ def test_how_far_clocks_are_apart_is_the_largest_difference_where_both_are_known
 def test_what_is_no_clock_is_refused_in_a_certificate(change: dict[str, Any]) -> None:
     clock = ClockRules.of(_frame()).as_dict()  # type: ignore[union-attr]
     budget = dict(zip(BUDGET, ("a", 1, "d", 1.0, 1e-6, 0.5), strict=True))
-    check_budget(budget | {"clock": clock, "widened_s": 0})
+    times = {"clock": clock, "widened_s": 0, "kept_set": None, "all_times": False}
+    check_budget(budget | {"times": times})
     with pytest.raises(ReleaseError):
-        check_budget(budget | {"clock": clock | change, "widened_s": 0})
-    for widened_s in (-1, 1.0, 10**9, None):
+        check_budget(budget | {"times": times | {"clock": clock | change}})
+    for other in ({"widened_s": -1}, {"widened_s": 1.0}, {"widened_s": 10**9}, {"kept_set": " "}, {"all_times": 1}):
         with pytest.raises(ReleaseError):
-            check_budget(budget | {"clock": clock, "widened_s": widened_s})
+            check_budget(budget | {"times": times | other})
+    with pytest.raises(ReleaseError):
+        check_budget(budget | {"times": None})
 
 
 def _frame() -> Frame:

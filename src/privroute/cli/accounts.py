@@ -61,7 +61,7 @@ def show_account(account: "Account") -> None:
     if unwritten:
         have, they = ("has", "it remains") if unwritten == 1 else ("have", "they remain")
         warn(f"{unwritten:,} of them {have} no known release; {they} charged.")
-    unknown = sum(charge.clock is None for charge in releases)
+    unknown = sum(charge.times.clock is None for charge in releases)
     if unknown:
         say(f"{number_of(unknown, 'release')} without a clock: how the times of trips were told is not known.")
     days = grouped_days(_days(account))
@@ -163,7 +163,7 @@ def account_values(account: "Account") -> dict[str, Any]:
         "without_release": sum(charge.status == "charged" for charge in releases),
         "entries_for_lost": others[_FOR_LOST],
         "entries_for_clocks": others[_FOR_CLOCKS],
-        "entries_without_clock": sum(charge.clock is None for charge in releases),
+        "entries_without_clock": sum(charge.times.clock is None for charge in releases),
         "days": _days(account),
     }
 
@@ -179,8 +179,7 @@ def charge_values(charge: "Charge") -> dict[str, Any]:
         "delta": charge.delta,
         "rho": charge.rho,
         "scope": charge.scope.as_json(),
-        "clock": None if charge.clock is None else charge.clock.as_dict(),
-        "widened_s": charge.widened_s,
+        **charge.times.as_dict(),
         "digest": charge.digest,
         "folders": list(charge.folders),
         "releases": list(charge.releases),

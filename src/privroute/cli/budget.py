@@ -98,7 +98,8 @@ def init(
     say(
         f"Epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}, all releases "
         f"together. {rule(approval)} Back it up, and give write access only to those who make releases. The "
-        "ledger prevents accidents. It does not protect against deliberate changes or an older copy."
+        "ledger prevents accidents. It does not protect against deliberate changes or an older copy. People whose "
+        "trips are in two data sets can lose both budgets together: enter data about the same people as one."
     )
 
 
@@ -317,7 +318,7 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
                 charge.mechanism,
                 f"{charge.epsilon:g}",
                 f"{short(charge.delta)}",
-                f"{charge.scope}" + (f" (widened by {charge.widened_s:,} s)" if charge.widened_s else ""),
+                f"{charge.scope}" + (f" (widened by {charge.times.widened_s:,} s)" if charge.times.widened_s else ""),
                 charge.folders[-1] if charge.folders else in_place_of_release(charge) or _UNWRITTEN,
             )
             for charge in account.charges

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from privroute.errors import HistoryError, arg
 from privroute.history.engine_counts import Statements, count_with
+from privroute.history.kept_set import check_kept_set
 from privroute.history.nearest_zone import NearestZone
 from privroute.history.trip_columns import TimeReading
 from privroute.history.trip_database import open_database
@@ -73,6 +74,7 @@ def read_trips(
     weight: str | None = None,
     weight_unit: float | None = None,
     pre_bounded: bool | None = None,
+    kept_set: str | None = None,
     expansion: float | None = None,
     on_unreachable: OnUnreachable | None = None,
     diagnostics: str | os.PathLike[str] | None = None,
@@ -113,6 +115,7 @@ def read_trips(
     pre_bounded : for unit user: the caller asserts that the files contain no more than these bounds for each user in
         the whole data set, selected before its first release. A ledger with kept requests requires it: every call
         selects again, so calls for different dates would contain more requests of a user together.
+    kept_set : the name that `privroute bound` gave that selection; without it a ledger charges the release at all times
     expansion, on_unreachable : as in DemandHistory and Pairs.of_zones. Default: 1, error
     diagnostics : PRIVATE file to write the numbers of dropped rows to; never put it into a release folder
     report : called with those numbers; by default they are printed on the error stream, marked PRIVATE
@@ -141,6 +144,7 @@ def read_trips(
             "max_requests": max_requests,
             "max_per_pair": max_per_pair,
             "pre_bounded": pre_bounded,
+            "kept_set": kept_set,
             "max_weight": max_weight,
         },
         {
@@ -178,6 +182,7 @@ def read_trips(
         reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
         found = find_files(source)
+        check_kept_set(found, kept)
         for name, table in _public_tables(network, frame.pairs).items():
             database.put(name, table)
         if nearest is not None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from privroute.privacy.budget import Approval, Spending
 
 if TYPE_CHECKING:
+    from privroute.privacy.charged_times import ChargedTimes
     from privroute.privacy.scope import Scope
-    from privroute.study.clock_rules import ClockRules
 
 __all__ = ["Account", "Charge"]
 
@@ -23,8 +23,7 @@ class Charge:
 
     entry, digest : its number in the ledger, and the digest of it and of all entries before it
     at : when it was charged; mechanism, epsilon, delta : what was asked for
-    rho : what it costs; scope : when its trips were made; clock : how that was told, None where it is not known
-    widened_s : by how many seconds the scope was widened on both sides, since earlier entries tell times otherwise
+    rho : what it costs; times : for which it is charged
     folders : where its release was written; none: it was charged, and no release is known to have been written
     releases : SHA-256 of release.json of each release that was written
     seal : of the entry, where it was made with a key
@@ -36,12 +35,10 @@ class Charge:
     epsilon: float
     delta: float
     rho: float
-    scope: Scope
+    times: ChargedTimes
     digest: str
     folders: tuple[str, ...] = ()
     releases: tuple[str, ...] = ()
-    clock: ClockRules | None = None
-    widened_s: int = 0
     seal: str | None = None
 
     def __post_init__(self) -> None:
@@ -51,6 +48,11 @@ class Charge:
         digests = dict.fromkeys((*self.releases, *(match[1] for match in found if match is not None)))
         object.__setattr__(self, "folders", tuple(folders))
         object.__setattr__(self, "releases", tuple(digests))
+
+    @property
+    def scope(self) -> Scope:
+        """When its trips were made, as charged."""
+        return self.times.scope
 
     @property
     def status(self) -> str:

@@ -1,4 +1,4 @@
-"""What a ledger keeps of a release's times: the scope that is charged, and how the release told when a trip was.
+"""What a ledger keeps of a release's times: the scope that is charged, and what that rests on.
 
 Where a later release tells times otherwise, its scope is widened, or it is refused. docs/proofs/ledger.md, Theorem 10.
 """
@@ -6,7 +6,8 @@ Where a later release tells times otherwise, its scope is widened, or it is refu
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from privroute.errors import LedgerError, arg, named
 from privroute.network.checks import show
@@ -14,14 +15,69 @@ from privroute.privacy.scope import Scope
 from privroute.study.clock_rules import ClockRules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping, Sequence
 
     from privroute.privacy.account import Charge
 
-__all__ = ["apart_s", "times_as_text", "times_from_text"]
+__all__ = ["ChargedTimes", "apart_s"]
 
 
-def apart_s(shown: object, charges: Iterable[Charge], unit: str, clock: ClockRules | None) -> int:
+@dataclass(frozen=True, slots=True)
+class ChargedTimes:
+    """The times for which a release is charged; everything here is public.
+
+    scope : when its trips were made, as charged
+    clock : how that was told; None where it is not known
+    widened_s : by how many seconds the scope was widened on both sides, since earlier entries tell times otherwise
+    kept_set : the kept set of users' trips that was read; None where it is not named
+    all_times : whether it is charged at all times, since its users' trips were not chosen with those of the others
+    """
+
+    scope: Scope
+    clock: ClockRules | None = None
+    widened_s: int = 0
+    kept_set: str | None = None
+    all_times: bool = False
+
+    def beside(self, charges: Sequence[Charge], unit: str, shown: object, *, of_kept_set: bool) -> ChargedTimes:
+        """The same, as it must be charged beside earlier charges; refused where that cannot be said.
+
+        unit : of the data set, and of_kept_set whether it was approved for one kept set; shown : the ledger, for errors
+        """
+        named_set = next((charge.times.kept_set for charge in charges if charge.times.kept_set is not None), None)
+        other = self.kept_set is None or named_set not in (None, self.kept_set)
+        if of_kept_set and other:  # it may hold other trips of the same users: docs/proofs/ledger.md, Theorem 4
+            return replace(self, scope=Scope.always(), all_times=True)
+        widened_s = apart_s(shown, charges, unit, self.clock)
+        return replace(self, scope=self.scope.widened(widened_s), widened_s=widened_s)
+
+    def text(self) -> str:
+        """As a ledger keeps it: the scope alone where nothing else is known, as in version 0.2."""
+        if self.clock is None and self.kept_set is None and not self.all_times:
+            return self.scope.text()
+        return json.dumps({"scope": self.scope.text(), **self.as_dict()}, ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> ChargedTimes:
+        """Read `text()` back; an error if it is anything else."""
+        if not text.startswith("{"):
+            return cls(Scope.from_text(text))
+        values = json.loads(text)
+        return cls.from_dict(Scope.from_text(values["scope"]), values)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values without the scope, as in certificates."""
+        clock = None if self.clock is None else self.clock.as_dict()
+        return {"clock": clock, "widened_s": self.widened_s, "kept_set": self.kept_set, "all_times": self.all_times}
+
+    @classmethod
+    def from_dict(cls, scope: Scope, values: Mapping[str, Any]) -> ChargedTimes:
+        """`as_dict()` backwards, for a scope as charged."""
+        clock = None if values["clock"] is None else ClockRules.from_dict(values["clock"])
+        return cls(scope, clock, int(values["widened_s"]), values["kept_set"], bool(values["all_times"]))
+
+
+def apart_s(shown: object, charges: Sequence[Charge], unit: str, clock: ClockRules | None) -> int:
     """By how many seconds a release's clock differs at most from those of earlier entries.
 
     Refused where the columns or formats of the times differ, since then nothing bounds it, and where a user's day is
@@ -29,7 +85,7 @@ def apart_s(shown: object, charges: Iterable[Charge], unit: str, clock: ClockRul
 
     shown : the ledger, for errors; clock : None where it is not known, as those of entries that version 0.2 made
     """
-    known = [(each.entry, each.clock) for each in charges if each.clock is not None]
+    known = [(each.entry, each.times.clock) for each in charges if each.times.clock is not None]
     if clock is None or not known:
         return 0
     if not clock.as_before and all(other.of_times != clock.of_times for _, other in known):
@@ -52,18 +108,3 @@ def apart_s(shown: object, charges: Iterable[Charge], unit: str, clock: ClockRul
             f"released; use time zone data {last.zone_data}"
         )
     return most_s
-
-
-def times_as_text(scope: Scope, clock: ClockRules | None, widened_s: int) -> str:
-    """The scope, with the clock beside it where that is known; without one as in version 0.2."""
-    if clock is None:
-        return scope.text()
-    return json.dumps({"times": scope.text(), "clock": clock.as_dict(), "widened_s": widened_s}, ensure_ascii=False)
-
-
-def times_from_text(text: str) -> tuple[Scope, ClockRules | None, int]:
-    """`times_as_text` backwards; a LookupError, ValueError or TypeError if it is anything else."""
-    if not text.startswith("{"):
-        return Scope.from_text(text), None, 0
-    values = json.loads(text)
-    return Scope.from_text(values["times"]), ClockRules.from_dict(values["clock"]), int(values["widened_s"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privroute.errors import LedgerError
 from privroute.privacy.ledger import Ledger
@@ -42,16 +42,15 @@ def charge_release(
         contribution=frame.contribution,
         clock=clock,
     )
-    entry: dict[str, Any] = {
+    entry = {
         "dataset": account.dataset,
         "entry": charge.entry,
         "digest": charge.digest,
         "approved_epsilon": account.approval.epsilon,
         "approved_delta": account.approval.delta,
         "spent_epsilon": account.spent_epsilon,
+        "times": charge.times.as_dict(),
     }
-    if clock is not None:
-        entry |= {"clock": clock.as_dict(), "widened_s": charge.widened_s}
     return charge, replace(certificate, budget=entry)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from privroute.errors import BudgetError, GuaranteeError, LedgerError, arg
 from privroute.privacy.account import Account, Charge
 from privroute.privacy.budget import Approval, overspent_in_words
-from privroute.privacy.charged_times import apart_s, times_as_text, times_from_text
+from privroute.privacy.charged_times import ChargedTimes
 from privroute.privacy.ledger_file import FileStore, chained
 from privroute.privacy.ledger_server import ServerStore, is_address
 from privroute.privacy.ledger_store import DATASET_COLUMNS, Row, Store
@@ -139,20 +139,18 @@ class Ledger:
         """
         with self.store.transaction("write") as records:
             before = self._account(records)
-            widened_s = apart_s(self.store, before.charges, before.approval.unit, clock)
-            scope = scope.widened(widened_s)
-            self._check(before, scope, guarantee, rho, time_zone, contribution)
-            granted = self._enter(records, scope, guarantee, rho, mechanism, clock, widened_s)
+            times = self._check(before, scope, guarantee, rho, time_zone, contribution, clock)
+            granted = self._enter(records, times, guarantee, rho, mechanism)
         return granted, replace(before, charges=(*before.charges, granted))
 
-    def enter_known(self, charges: Sequence[tuple[Scope, Guarantee, float, str, str, ClockRules | None]]) -> None:
+    def enter_known(self, charges: Sequence[tuple[ChargedTimes, Guarantee, float, str, str]]) -> None:
         """Enter charges of releases that were made before, all or none, whether they fit or not.
 
-        charges : scope, guarantee, rho, mechanism, the folder of the release ("" where none is known), and its clock
+        charges : times, guarantee, rho, mechanism and the folder of the release ("" where none is known)
         """
         with self.store.transaction("write") as records:
-            for scope, guarantee, rho, mechanism, folder, clock in charges:
-                entry = self._enter(records, scope, guarantee, rho, mechanism, clock).entry
+            for times, guarantee, rho, mechanism, folder in charges:
+                entry = self._enter(records, times, guarantee, rho, mechanism).entry
                 if folder:
                     records.add_note((entry, _now(), folder[:_LONGEST_FOLDER]))
 
@@ -174,7 +172,7 @@ class Ledger:
                 around = Profile([charge.scope.widened(_CLOCKS_APART_S), charge.scope], [1, -1])
                 for scope, _ in around.at_level(1):
                     terms = Guarantee(charge.epsilon, charge.delta)
-                    self._enter(records, scope, terms, charge.rho, AROUND_CLOCKS)
+                    self._enter(records, ChargedTimes(scope), terms, charge.rho, AROUND_CLOCKS)
             at = (records.dataset(self.dataset) or ())[-2]
             row = (self.dataset, *astuple(approval), at)
             records.name_time_zone(self.dataset, time_zone, chained("", row))
@@ -190,9 +188,7 @@ class Ledger:
         clock: ClockRules | None = None,
     ) -> None:
         """Refuse what `charge` would refuse now, and charge nothing; another process may spend in between."""
-        account = self.account()
-        widened_s = apart_s(self.store, account.charges, account.approval.unit, clock)
-        self._check(account, scope.widened(widened_s), guarantee, rho, time_zone, contribution)
+        self._check(self.account(), scope, guarantee, rho, time_zone, contribution, clock)
 
     def _check(
         self,
@@ -202,30 +198,30 @@ class Ledger:
         rho: float,
         time_zone: str | None,
         contribution: Contribution | None,
-    ) -> None:
+        clock: ClockRules | None,
+    ) -> ChargedTimes:
+        """Refuse what may not be charged; the times for which the rest is."""
         self._check_key(account)
-        self._check_terms(account.approval, guarantee.unit, scope, time_zone, contribution)
+        approval = account.approval
+        self._check_terms(approval, guarantee.unit, scope, time_zone, contribution)
+        named = ChargedTimes(scope, clock, kept_set=None if contribution is None else contribution.kept_set)
+        of_kept_set = approval.kept_requests is not None
+        times = named.beside(account.charges, approval.unit, self.store, of_kept_set=of_kept_set)
         spending = account.spending
-        if not spending.allows(scope, rho):
-            raise BudgetError(f"{self.store}: {overspent_in_words(self.dataset, spending, scope, guarantee, rho)}")
+        if not spending.allows(times.scope, rho):
+            raise BudgetError(
+                f"{self.store}: {overspent_in_words(self.dataset, spending, times.scope, guarantee, rho)}"
+            )
+        return times
 
-    def _enter(
-        self,
-        records: Records,
-        scope: Scope,
-        guarantee: Guarantee,
-        rho: float,
-        mechanism: str,
-        clock: ClockRules | None = None,
-        widened_s: int = 0,
-    ) -> Charge:
+    def _enter(self, records: Records, times: ChargedTimes, guarantee: Guarantee, rho: float, mechanism: str) -> Charge:
         terms = (_now(), mechanism, guarantee.epsilon, guarantee.delta, float(rho))
-        row = (self.dataset, *terms, times_as_text(scope, clock, widened_s))
+        row = (self.dataset, *terms, times.text())
         digest = chained(records.last_digest(), row)
         entry = records.add_charge((*row, digest))
         if self._key is not None:
             records.add_note((entry, _now(), seal(self._key, _approved(records.dataset(self.dataset)), digest)))
-        return Charge(entry, *terms, scope, digest, clock=clock, widened_s=widened_s)
+        return Charge(entry, *terms, times, digest)
 
     def _check_key(self, account: Account) -> None:
         """Refuse to add to sealed entries without their key."""
@@ -320,8 +316,8 @@ class Ledger:
                 written = tuple(note for note in notes if not note.startswith(SEAL))
                 sealed = next((note for note in reversed(notes) if note.startswith(SEAL)), None)
                 terms = (number, at, mechanism, epsilon, delta, rho)
-                times, clock, widened_s = times_from_text(scope)
-                charges.append(Charge(*terms, times, digest, written, clock=clock, widened_s=widened_s, seal=sealed))
+                times = ChargedTimes.from_text(scope)
+                charges.append(Charge(*terms, times, digest, written, seal=sealed))
         if records.given() != number:
             raise LedgerError(f"{self.store}: entries after {number:,} of the ledger were lost; restore it")
         return Account(self.dataset, Approval(*found[1:7]), tuple(charges), found[-1], _approved(found))

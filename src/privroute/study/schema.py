@@ -303,6 +303,7 @@ KEYS: dict[str, Key] = {
             YES_NO,
             "Assert that the files were limited like this once, before the first release (budget --kept-requests).",
         ),
+        Key("unit", "kept_set", TEXT, "Name of the kept set, as privroute bound printed it."),
         Key(
             "unit",
             "each_period",

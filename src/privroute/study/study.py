@@ -297,7 +297,8 @@ def bounds_as_dict(kept: Contribution) -> dict[str, Any]:
     """Plain values of the bounds on users."""
     values = {"max_requests": kept.max_requests, "max_per_pair": kept.max_per_pair, "pre_bounded": kept.pre_bounded}
     weighed = {} if kept.max_weight is None else {"max_weight": kept.max_weight}
-    return values | ({"each_period": True} if kept.each_period else {}) | weighed
+    named = {} if kept.kept_set is None else {"kept_set": kept.kept_set}
+    return values | ({"each_period": True} if kept.each_period else {}) | weighed | named
 
 
 def _bounds_as_keys(kept: Contribution) -> dict[str, Any]:
