@@ -211,6 +211,7 @@ def test_an_unknown_outcome_of_a_commit_grants_nothing_and_may_stay_charged(
     address = f"postgresql://privroute@127.0.0.1:{proxy.port}/postgres#{schema}"
     object.__setattr__(through, "store", ledger_server.ServerStore.at(address))
     object.__setattr__(through, "dataset", "city")
+    object.__setattr__(through, "_key", None)
     with pytest.raises(LedgerError, match="whether the server committed is not known.*treat it as charged"):
         spend(through)
     proxy.close()
