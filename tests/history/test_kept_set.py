@@ -128,7 +128,7 @@ def test_a_bound_for_life_holds_for_all_parts_together(tmp_path: Path) -> None:
 
 def test_the_kept_set_is_read_as_bounded_and_one_ledger_takes_all_its_periods(tmp_path: Path) -> None:
     path = written(tmp_path / "trips.parquet", table())
-    bound_trips(path, tmp_path / "kept", max_requests=5)
+    _, _, name = bound_trips(path, tmp_path / "kept", max_requests=5)
     approval = pr.Approval(1.0, 1e-6, "user", kept_requests=5)
     ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", approval)
     promised = pr.Guarantee(0.9, 1e-6, "user")
@@ -142,6 +142,7 @@ def test_the_kept_set_is_read_as_bounded_and_one_ledger_takes_all_its_periods(tm
             unit="user",
             max_requests=5,
             pre_bounded=True,
+            kept_set=name,
             report=lambda _: None,
         )
         pr.learn(CITY.network, history, promised, pr.Counts(gap=1e-3), quality_share=0.0, ledger=ledger)
@@ -210,3 +211,51 @@ def test_a_user_whose_id_is_written_in_another_way_stays_one_user_for_life(tmp_p
         bound_trips(path, tmp_path / month, max_requests=1, previous=folders)
         folders.append(tmp_path / month)
     assert [pq.read_metadata(folder / TRIPS).num_rows for folder in folders] == [2, 0]
+
+
+class TestNamesOfKeptSets:
+    """Two selections from one data set hold more of a user together than one, so a ledger must tell them apart."""
+
+    @pytest.fixture
+    def trips(self, tmp_path: Path) -> Path:
+        return written(tmp_path / "trips.parquet", table())
+
+    def test_each_selection_has_a_name_of_its_own_and_its_parts_share_it(self, trips: Path, tmp_path: Path) -> None:
+        names = [bound_trips(trips, tmp_path / place, max_requests=5)[2] for place in ("a", "b")]
+        assert names[0] != names[1]
+        more = written(tmp_path / "more.parquet", table(seed=2))
+        part = bound_trips(more, tmp_path / "a2", max_requests=5, previous=[tmp_path / "a"])
+        assert part[2] == names[0]
+
+    def test_a_limit_for_life_needs_every_part_and_one_chain(self, trips: Path, tmp_path: Path) -> None:
+        def bound(place: str, *previous: str) -> None:
+            bound_trips(trips, tmp_path / place, max_requests=5, previous=[tmp_path / one for one in previous])
+
+        bound("one")
+        bound("two", "one")
+        with pytest.raises(HistoryError, match=r"is not the last part.*pass that one, too"):
+            bound("fork", "one")
+        with pytest.raises(HistoryError, match="the parts 2 of the kept set"):
+            bound("three", "two")
+        with pytest.raises(HistoryError, match="the parts 1, 2, 2 of"):
+            bound("three", "one", "two", "two")
+        bound("three", "two", "one")
+        bound("other")
+        with pytest.raises(HistoryError, match="is not a part of the kept set of"):
+            bound("four", "one", "two", "three", "other")
+        assert not (tmp_path / "fork").exists()
+        assert not (tmp_path / "four").exists()
+
+    def test_files_of_another_set_than_the_one_that_is_named_are_refused(self, trips: Path, tmp_path: Path) -> None:
+        _, _, name = bound_trips(trips, tmp_path / "kept", max_requests=5)
+        read: dict[str, Any] = {
+            "period": ("00:00", "24:00"),
+            "dates": ("2026-03-02", "2026-03-29"),
+            "unit": "user",
+            "max_requests": 5,
+            "pre_bounded": True,
+            "report": lambda _: None,
+        }
+        pr.read_trips(tmp_path / "kept" / TRIPS, CITY.network, kept_set=name, **read)
+        with pytest.raises(HistoryError, match="and kept_set is 'another'; pass that name"):
+            pr.read_trips(tmp_path / "kept" / TRIPS, CITY.network, kept_set="another", **read)

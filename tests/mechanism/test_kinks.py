@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from tests.flows.test_optimum_of_every_curve import KINKS
 
@@ -42,30 +39,3 @@ def test_mechanisms_on_flows_refuse_with_the_reason(name: str, kinked: tuple[pr.
     )
     with pytest.raises(NetworkError, match=r"jumps at its kinks.*counts, layered, daily"):
         pr.learn(network, history, pr.Guarantee(epsilon=1.0, delta=1e-6), mechanism=options)
-
-
-@pytest.mark.parametrize("options", [pr.Counts, pr.Layered, pr.Daily])
-def test_all_days_are_refused_before_anything_is_charged(
-    options: Any, kinked: tuple[pr.Network, pr.Demand], tmp_path: Path
-) -> None:
-    network, _ = kinked
-    pairs = pr.Pairs.of_zones(network)
-    dates = [dt.date(2026, 3, 2), dt.date(2026, 3, 3)]
-    history = pr.DemandHistory(pairs, np.ones((2, len(pairs)), int), dates=dates)
-    guarantee = pr.Guarantee(epsilon=1.0, delta=1e-6)
-    ledger = pr.Ledger.create(tmp_path / "city.ledger", "city", pr.Approval(1.0, 1e-6))
-    for objective in ({"day_variation": 0.1}, {}):
-        with pytest.raises(NetworkError, match="BPR curves, and the network has piecewise"):
-            pr.learn(network, history, guarantee, options(objective="all days", **objective), ledger=ledger)
-    assert not ledger.account().charges
-
-
-@pytest.mark.parametrize("curve", ["conical", "table", "mm1"])
-def test_smooth_curves_have_a_sensitivity(curve: str, kinked: tuple[pr.Network, pr.Demand]) -> None:
-    network, demand = kinked
-    given = point_parameters(KINKS) if curve == "table" else {"limit": 0.5} if curve == "mm1" else {}
-    smooth = network.with_latency(curve, **given)  # type: ignore[arg-type]
-    history = pr.simulate_days(demand, days=5, seed=1)
-    guarantee = pr.Guarantee(epsilon=1.0, delta=1e-6)
-    release = pr.learn(smooth, history, guarantee, mechanism=pr.Sgd(public_demand=demand, alpha=1e6))
-    assert float(release.certificate.sensitivity or 0.0) > 0

@@ -21,8 +21,9 @@ from privroute.mechanism.promise import Promise
 from privroute.mechanism.public_routes import public_demand
 from privroute.mechanism.quality import _of_one_request
 from privroute.mechanism.registry import asked_once
-from privroute.mechanism.shares import Shares, days_question, total_question, with_total
+from privroute.mechanism.shares import Shares, total_question, with_total
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale
+from privroute.privacy.charged_times import ChargedTimes
 from privroute.privacy.scope import Scope
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
@@ -78,7 +79,7 @@ def test_flows_need_a_public_demand() -> None:
 
 def test_charges_of_one_data_set_have_one_unit_and_one_time_zone() -> None:
     budget = {"dataset": "city", "approved_epsilon": 1.0, "approved_delta": 1e-6, "digest": "a"}
-    first = KnownCharge(budget, GUARANTEE, 1e-3, Scope.always(), "counts", "Europe/Berlin", "one")
+    first = KnownCharge(budget, GUARANTEE, 1e-3, ChargedTimes(Scope.always()), "counts", "Europe/Berlin", "one")
     charges = [
         replace(first, budget={**budget, "entry": 1}),
         replace(first, budget={**budget, "entry": 2}, place="two"),
@@ -124,14 +125,6 @@ def test_noise_that_integers_cannot_hold_is_refused() -> None:
         Promise.of(GUARANTEE, 1.0, grid=fine)
     with pytest.raises(NoiseError, match="use fewer periods"):
         Promise.of(GUARANTEE, 0.125, grid=fine).divided(1e-3)
-
-
-def test_days_are_asked_for_by_what_a_unit_moves() -> None:
-    users = pr.Study(SCENARIO.network, USERS, replace(GUARANTEE, unit="user"))
-    for study, most in ((STUDY, 1), (users, 3)):
-        asked = days_question(study, 6.0)
-        assert asked.moved == most
-        assert asked.grid == pytest.approx(6.0 / most)
 
 
 def test_a_measured_total_needs_bounds_and_says_how_sure_it_is() -> None:

@@ -25,6 +25,7 @@ from privroute.mechanism.lost_ledger import (
     rebuild,
     verify,
 )
+from privroute.privacy.charged_times import ChargedTimes
 from privroute.privacy.charging import scope_of
 from privroute.privacy.scope import Scope
 from privroute.study.calendar import Calendar
@@ -125,7 +126,7 @@ def test_what_was_charged_before_the_last_known_release_is_never_missed(tmp_path
             "approved_delta": 1e-6,
             "spent_epsilon": account.spent_epsilon,
         }
-        known.append(KnownCharge(budget, promised, charge.rho, scope, "counts", None, f"{charge.entry}"))
+        known.append(KnownCharge(budget, promised, charge.rho, ChargedTimes(scope), "counts", None, f"{charge.entry}"))
     account = rebuild(tmp_path / "again.ledger", known[-1:]).account()
     assert {finding.status for finding in verify(account, known[:-1])} == {"perhaps"}
     more = replace(known[3], rho=3 * sum(each.rho for each in known), budget={**known[3].budget, "digest": "another"})
@@ -160,7 +161,9 @@ def test_whatever_is_lost_with_the_ledger_nothing_more_is_granted(tmp_path: Path
                 "approved_delta": 1e-6,
                 "spent_epsilon": account.spent_epsilon,
             }
-            known.append(KnownCharge(budget, promised, rho, scope, "counts", None, f"release {charge.entry}"))
+            known.append(
+                KnownCharge(budget, promised, rho, ChargedTimes(scope), "counts", None, f"release {charge.entry}")
+            )
         # the last one is known, of the others any may be lost
         some = [each for each in known[:-1] if chance.random() < 0.5] + known[-1:]
         again = rebuild(tmp_path / f"again{seed}.ledger", some)
@@ -215,7 +218,7 @@ def test_a_stream_is_adopted_by_the_rebuilt_ledger_and_goes_on(tmp_path: Path, l
     other = pr.Ledger.create(tmp_path / "other.ledger", "city", pr.Approval(1.0, 1e-6))
     for each in reversed(known):  # under other numbers and digests, and one day after the other
         assert verify(other.account(), [*of_all, *known])[0].status == "missing"
-        other.enter_known([(each.scope, each.guarantee, each.rho, each.mechanism, "")])
+        other.enter_known([(each.times, each.guarantee, each.rho, each.mechanism, "")])
     assert [finding.status for finding in verify(other.account(), [*of_all, *known])] == ["rebuilt"] * 4
     assert verify(other.account(), of_all)[0].status == "missing"  # without the stream it may be of another one
     (dearer,) = (replace(each, rho=2 * each.rho) for each in of_all)

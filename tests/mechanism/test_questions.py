@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Generator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,7 @@ from numpy.typing import NDArray
 
 import privroute as pr
 from privroute.errors import GuaranteeError, PrivrouteError
-from privroute.history.demand_history import LARGEST_COUNT
 from privroute.mechanism import learn as learning
-from privroute.mechanism import shares
 from privroute.mechanism.drawing import Draws
 from privroute.mechanism.interface import Published, Question
 from privroute.mechanism.learn import Announcement
@@ -173,13 +170,3 @@ class TestAGridOfItsOwn:
     def test_grid_and_movement_are_declared_together(self, without: dict[str, Any]) -> None:
         with pytest.raises(GuaranteeError, match="grid of its own"):
             Question(1.0, self.total, **without)
-
-
-def test_trips_of_a_day_change_by_one_request_however_many_there_are() -> None:
-    """A sum of 64 bits over many pairs with the largest counts would turn negative."""
-    counts = np.full((1, 2**23), LARGEST_COUNT, np.int64)
-    history = SimpleNamespace(counts=counts, pairs=range(counts.size))
-    whole = shares._trips_by_day(history, None)  # type: ignore[arg-type]
-    counts[0, 0] -= 1
-    assert 0 <= int(whole[0]) - int(shares._trips_by_day(history, None)[0]) <= 1  # type: ignore[arg-type]
-    assert whole[0] > 0

@@ -179,7 +179,7 @@ def test_periods_that_pass_midnight_are_refused_for_user_days(new_place: NewPlac
 
 def test_a_kept_set_needs_its_bounds(new_place: NewPlace) -> None:
     ledger = Ledger.create(new_place("one"), "kept", pr.Approval(1.0, 1e-6, "user", None, 20, 5))
-    guarantee, kept = pr.Guarantee(0.1, 1e-6, "user"), Contribution("user", 20, 5, pre_bounded=True)
+    guarantee, kept = pr.Guarantee(0.1, 1e-6, "user"), Contribution("user", 20, 5, pre_bounded=True, kept_set="one")
     with pytest.raises(LedgerError, match="20 requests of a user and 5 for a pair"):
         ledger.charge(days(1, 3), guarantee, RHO, "counts", contribution=Contribution("user", 10, 5, pre_bounded=True))
     with pytest.raises(LedgerError, match="give every release these bounds"):
@@ -434,3 +434,35 @@ def test_processes_that_charge_at_once_never_overspend_and_lose_nothing(new_plac
     assert account.spent_epsilon <= approval.epsilon
     assert account.spending.spent <= approval.total
     assert len(entries) == fitting  # every scope has day 5
+
+
+class TestKeptSets:
+    """Releases from one kept set of users' trips share times; what is read from another is charged at all times."""
+
+    def ledger(self, new_place: NewPlace) -> Ledger:
+        approval = pr.Approval(10.0, 1e-6, "user", None, 5, 5)
+        return Ledger.create(new_place("city"), "city", approval)
+
+    def spend(self, ledger: Ledger, day: int, kept_set: str | None, rho: float = 0.01) -> int:
+        kept = Contribution("user", 5, pre_bounded=True, kept_set=kept_set)
+        scope = Scope.of_days([dt.date(2026, 3, day)])
+        return ledger.charge(scope, pr.Guarantee(0.5, 1e-6, "user"), rho, "counts", contribution=kept)[0].entry
+
+    def test_one_kept_set_costs_what_overlaps(self, new_place: NewPlace) -> None:
+        ledger = self.ledger(new_place)
+        for day in (2, 3, 4):
+            self.spend(ledger, day, "one")
+        account = ledger.account()
+        assert account.approval.rho(account.spending.spent) == pytest.approx(0.01)
+        assert [charge.times.all_times for charge in account.charges] == [False] * 3
+
+    @pytest.mark.parametrize("other", ["two", None])
+    def test_another_one_and_one_without_a_name_add_up(self, new_place: NewPlace, other: str | None) -> None:
+        ledger = self.ledger(new_place)
+        self.spend(ledger, 2, "one")
+        self.spend(ledger, 3, other)
+        self.spend(ledger, 4, "one")
+        account = ledger.account()
+        assert account.approval.rho(account.spending.spent) == pytest.approx(0.02)
+        assert [charge.times.all_times for charge in account.charges] == [False, True, False]
+        assert account.charges[1].scope == Scope.always()

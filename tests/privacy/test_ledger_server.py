@@ -23,6 +23,7 @@ import privroute as pr
 from privroute.errors import LedgerError
 from privroute.privacy import ledger_file, ledger_server
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale
+from privroute.privacy.charged_times import ChargedTimes
 from privroute.privacy.ledger import Ledger
 from privroute.privacy.ledger_file import FileStore
 from privroute.privacy.moved_ledger import move_ledger
@@ -144,7 +145,7 @@ def test_a_wrong_address_says_neither_user_nor_password(postgresql: PostgreSQL) 
 def test_a_connection_lost_before_the_commit_leaves_nothing(ledger: Ledger, change: Callable[[str], None]) -> None:
     def broken() -> None:
         with ledger.store.transaction("write") as records:
-            ledger._enter(records, Scope.of_days([dt.date(2026, 3, 2)]), PROMISE, RHO, "counts")
+            ledger._enter(records, ChargedTimes(Scope.of_days([dt.date(2026, 3, 2)])), PROMISE, RHO, "counts")
             (pid,) = records.run("SELECT pg_backend_pid()")[0]
             change(f"SELECT pg_terminate_backend({pid})")
             records.given()
@@ -210,6 +211,7 @@ def test_an_unknown_outcome_of_a_commit_grants_nothing_and_may_stay_charged(
     address = f"postgresql://privroute@127.0.0.1:{proxy.port}/postgres#{schema}"
     object.__setattr__(through, "store", ledger_server.ServerStore.at(address))
     object.__setattr__(through, "dataset", "city")
+    object.__setattr__(through, "_key", None)
     with pytest.raises(LedgerError, match="whether the server committed is not known.*treat it as charged"):
         spend(through)
     proxy.close()

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import privroute as pr
-from privroute.errors import ReleaseError
+from privroute.errors import GuaranteeError, ReleaseError
 from privroute.release.files import DAY_FORMAT, FORMAT
+from privroute.release.usefulness import useful_in_words
+from privroute.study.mechanisms import check_public_options
 
 KEPT = Path(__file__).parent / "formats"
 
@@ -58,3 +60,22 @@ def test_a_folder_of_several_periods_is_read_as_it_was_published() -> None:
         assert each.policy.routes("a", "d")[0].nodes[0] == "a"
         assert each.demand is not None
         assert each.quality is not None
+
+
+def test_a_release_for_all_days_is_read_and_its_objective_is_shown(tmp_path: Path) -> None:
+    folder = Path(__file__).parent / "format_2_all_days"
+    release = pr.load_release(folder)
+    assert release.certificate.private
+    assert release.certificate.measured_share == pytest.approx(release.certificate.quality_share + 0.02)
+    assert "Objective: all days." in useful_in_words(release)
+    changed = pr.reroute(release, capacity={0: 10.0})
+    changed.save(tmp_path / "changed")
+    assert "Objective: all days." not in useful_in_words(pr.load_release(tmp_path / "changed"))
+
+
+@pytest.mark.parametrize("option", [{"objective": "x"}, {"day_variation": -1.0}, {"day_variation": "x"}, {"rounds": 2}])
+def test_former_options_are_checked(option: dict[str, object]) -> None:
+    options = dict(pr.load_release(KEPT / f"{FORMAT}").certificate.options)
+    check_public_options("counts", options)
+    with pytest.raises(GuaranteeError):
+        check_public_options("counts", options | option)

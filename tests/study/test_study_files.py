@@ -309,7 +309,8 @@ def trips_csv(folder: Path) -> Path:
 def test_readers_take_a_study_and_the_history_holds_its_frame(tmp_path: Path) -> None:
     study = pr.Study.load(written(tmp_path, SMALL))
     history = pr.read_trips(trips_csv(tmp_path), study, report=lambda _: None)
-    assert history.frame is study.frame
+    assert history.frame == study.frame
+    assert history.frame.reading is study.trips
     assert history.counts.sum() == 1  # the other one is on a Saturday
     daily = tmp_path / "daily.csv"
     daily.write_text("date,origin,destination,trips\n2026-03-02,1,20,3\n2026-03-07,1,20,5\n2026-03-09,1,20,7\n")

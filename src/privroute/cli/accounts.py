@@ -10,7 +10,7 @@ from privroute.cli.terminal import heading, line, number_of, say, share, table, 
 from privroute.study.guarantee import delta_caveat, short
 
 if TYPE_CHECKING:
-    from privroute.privacy.ledger import Account, Charge
+    from privroute.privacy.account import Account, Charge
 
 __all__ = [
     "account_values",
@@ -61,6 +61,9 @@ def show_account(account: "Account") -> None:
     if unwritten:
         have, they = ("has", "it remains") if unwritten == 1 else ("have", "they remain")
         warn(f"{unwritten:,} of them {have} no known release; {they} charged.")
+    unknown = sum(charge.times.clock is None for charge in releases)
+    if unknown:
+        say(f"{number_of(unknown, 'release')} without a clock: how the times of trips were told is not known.")
     days = grouped_days(_days(account))
     if days:
         rows = [
@@ -160,6 +163,7 @@ def account_values(account: "Account") -> dict[str, Any]:
         "without_release": sum(charge.status == "charged" for charge in releases),
         "entries_for_lost": others[_FOR_LOST],
         "entries_for_clocks": others[_FOR_CLOCKS],
+        "entries_without_clock": sum(charge.times.clock is None for charge in releases),
         "days": _days(account),
     }
 
@@ -175,6 +179,7 @@ def charge_values(charge: "Charge") -> dict[str, Any]:
         "delta": charge.delta,
         "rho": charge.rho,
         "scope": charge.scope.as_json(),
+        **charge.times.as_dict(),
         "digest": charge.digest,
         "folders": list(charge.folders),
         "releases": list(charge.releases),

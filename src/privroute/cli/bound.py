@@ -31,7 +31,7 @@ def bound(
         list[Path] | None,
         typer.Option(
             metavar="PATH",
-            help="Kept set of earlier trips, whose trips count towards the limits (a limit for life); may be repeated.",
+            help="Earlier part of the kept set, whose trips count towards the limits (a limit for life); repeat it.",
         ),
     ] = None,
     memory_mb: Annotated[int, typer.Option(help="Limit DuckDB's memory.")] = 512,
@@ -49,7 +49,7 @@ def bound(
 
     settings = settings_of(None, given)
     with bar() as progress:
-        read, kept_rows = bound_trips(
+        read, kept_rows, name = bound_trips(
             trips,
             out,
             max_requests=max_requests,
@@ -67,4 +67,4 @@ def bound(
     files = " ".join(f"--trips '{folder / TRIPS}'" for folder in [*(previous or ()), out])
     if not previous:  # all parts of a data set share one budget
         say(f"Approve its budget with: privroute budget init ... --unit user {kept}")
-    say(f"Read it with: privroute learn ... {files} --unit user {bounds} --pre-bounded")
+    say(f"Read it with: privroute learn ... {files} --unit user {bounds} --pre-bounded --kept-set {name}")

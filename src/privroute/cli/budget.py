@@ -16,7 +16,7 @@ from privroute.cli.accounts import (
     show_account,
     warn_of_delta,
 )
-from privroute.cli.inputs import TrustedOption
+from privroute.cli.inputs import LedgerKeyOption, TrustedOption
 from privroute.cli.terminal import line, number_of, say, say_json, table, warn
 from privroute.errors import InputError
 from privroute.study.guarantee import short
@@ -81,16 +81,25 @@ def init(
     kept_per_pair: Annotated[
         int | None, typer.Option("--kept-per-pair", help="With --kept-requests: assert at most this many for one pair.")
     ] = None,
+    new_key: Annotated[
+        Path | None,
+        typer.Option("--new-key", metavar="FILE", help="Write a key for sealing the entries; keep it elsewhere."),
+    ] = None,
 ) -> None:
     """Add a data set with its approved budget. No command changes the budget afterwards."""
     approval = pr.Approval(epsilon, delta, unit, time_zone, kept_requests, kept_per_pair)
+    if new_key is not None:
+        from privroute.privacy.seals import make_key  # noqa: PLC0415 - the private side
+
+        make_key(new_key)
     opened = pr.Ledger.create(ledger, dataset, approval)
     line(f"Added: {opened.dataset} in {opened.store}", style="bold")
     warn_of_delta(approval)
     say(
         f"Epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one {approval.unit}, all releases "
         f"together. {rule(approval)} Back it up, and give write access only to those who make releases. The "
-        "ledger prevents accidents. It does not protect against deliberate changes or an older copy."
+        "ledger prevents accidents. It does not protect against deliberate changes or an older copy. People whose "
+        "trips are in two data sets can lose both budgets together: enter data about the same people as one."
     )
 
 
@@ -99,9 +108,10 @@ def set_tz(
     ledger: LedgerArgument,
     time_zone: Annotated[str, typer.Option("--tz", help="Time zone of dates and periods, like Europe/Berlin.")],
     dataset: Annotated[str | None, typer.Option("--dataset", help="Data set. Default: the only one.")] = None,
+    ledger_key: LedgerKeyOption = None,
 ) -> None:
     """Name the time zone of a data set that was added without one, without loosening its budget."""
-    opened = pr.Ledger(ledger, dataset)
+    opened = pr.Ledger(ledger, dataset, key=ledger_key)
     before = len(opened.account().charges)
     opened.set_time_zone(time_zone)
     after = opened.account()
@@ -195,17 +205,19 @@ def verify(
         list[Path] | None, typer.Option("--stream", metavar="PATH", help="Folder of a stream; may be repeated.")
     ] = None,
     dataset: Annotated[str | None, typer.Option("--dataset", help="Data set. Default: the only one.")] = None,
+    ledger_key: LedgerKeyOption = None,
     trusted: TrustedOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that releases and streams are charged in a ledger; exits with code 1 if one is not."""
+    """Check that releases and streams are charged in a ledger, and its seals; exits with code 1 if something is not."""
     from privroute.mechanism.lost_ledger import Finding, charges_of_releases, charges_of_stream  # noqa: PLC0415 - private
     from privroute.mechanism.lost_ledger import verify as compared  # noqa: PLC0415
     from privroute.release.reading import read_certificate  # noqa: PLC0415
 
-    if not releases and not streams:
-        raise InputError("pass the folders of releases, or a stream with --stream")
-    account = pr.Ledger(ledger, dataset).account()
+    if not releases and not streams and ledger_key is None:
+        raise InputError("pass the folders of releases, a stream with --stream, or the key of the seals (--ledger-key)")
+    opened = pr.Ledger(ledger, dataset, key=ledger_key)
+    account, unsealed = opened.account(), opened.unsealed() if ledger_key is not None else []
     certificates = {folder: read_certificate(folder, trusted=trusted) for folder in releases or []}
     untracked = [folder for folder, certificate in certificates.items() if isinstance(certificate.budget, str)]
     known = [
@@ -217,13 +229,26 @@ def verify(
     given = {finding.entry for finding in findings}
     others = [charge.entry for charge in account.charges if charge.entry not in given]
     if as_json:
-        say_json({"good": not bad, "findings": [asdict(finding) for finding in findings], "entries_not_given": others})
+        say_json(
+            {
+                "good": not (bad or unsealed),
+                "unsealed": unsealed,
+                "findings": [asdict(finding) for finding in findings],
+                "entries_not_given": others,
+            }
+        )
     else:
         rows = [
             (finding.place, "-" if finding.entry is None else f"{finding.entry:,}", _words(finding))
             for finding in findings
         ]
-        table(f"Charges to {account.dataset}", ["release", "entry", "finding"], rows, left=(0, 2))
+        if rows:
+            table(f"Charges to {account.dataset}", ["release", "entry", "finding"], rows, left=(0, 2))
+        if ledger_key is not None:
+            line(f"{number_of(len(account.charges) - len(unsealed), 'charge')} sealed with this key")
+        if unsealed:
+            listed = ", ".join(f"{entry:,}" for entry in unsealed[:5]) + (", ..." if len(unsealed) > 5 else "")  # noqa: PLR2004
+            warn(f"Not sealed with this key, or changed since: {listed}.")
         if others:
             line(f"{number_of(len(others), 'more charge')} in the ledger, of which no release was given")
         perhaps = sum(finding.status == "perhaps" for finding in bad)
@@ -235,7 +260,7 @@ def verify(
         if len(bad) > perhaps:
             missing = len(bad) - perhaps
             warn(f"{missing:,} of {len(findings):,} are not charged in full; the budget spent is larger than shown.")
-    if bad:
+    if bad or unsealed:
         raise typer.Exit(1)
 
 
@@ -293,7 +318,7 @@ def history(ledger: LedgerArgument, dataset: DatasetOption = None, as_json: Json
                 charge.mechanism,
                 f"{charge.epsilon:g}",
                 f"{short(charge.delta)}",
-                f"{charge.scope}",
+                f"{charge.scope}" + (f" (widened by {charge.times.widened_s:,} s)" if charge.times.widened_s else ""),
                 charge.folders[-1] if charge.folders else in_place_of_release(charge) or _UNWRITTEN,
             )
             for charge in account.charges

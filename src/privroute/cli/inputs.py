@@ -15,6 +15,7 @@ __all__ = [
     "PUBLIC_DEMAND",
     "AtOption",
     "ExportName",
+    "LedgerKeyOption",
     "MatrixOption",
     "ReleaseArgument",
     "TrustedOption",
@@ -42,6 +43,12 @@ AtOption = Annotated[
 ]
 ReleaseArgument = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)]
 
+LedgerKeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger-key", metavar="FILE", help="Seal the ledger's entries with this key (budget init --new-key)."
+    ),
+]
 TrustedOption = Annotated[
     Path | None,
     typer.Option(

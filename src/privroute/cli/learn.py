@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import privroute as pr
+from privroute.cli.inputs import LedgerKeyOption
 from privroute.cli.interrupted import interruption_told
 from privroute.cli.output import check_release_folder
 from privroute.cli.profile import say_profile
@@ -65,6 +66,7 @@ def learn(
         ),
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Data set in the ledger. Default: the only one.")] = None,
+    ledger_key: LedgerKeyOption = None,
     stream: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="For daily: add the days to this folder of noisy days and average over it."),
@@ -114,7 +116,7 @@ def learn(
         guarantee = _guarantee(settings, allow_not_private=allow_not_private or dry_run) if promised else None
         if stream is not None and settings.get("mechanism.name") != "daily":
             raise InputError(f"--stream is only valid with {arg('mechanism', 'daily')}; remove it, or choose that")
-        learning.account = account = _ledger(ledger, dataset)
+        learning.account = account = _ledger(ledger, dataset, ledger_key)
         if out is not None and not dry_run:
             check_release_folder(out, overwrite=overwrite)
         chosen = pr.Study.of(settings, promised=promised)
@@ -367,9 +369,11 @@ def _stream(folder: Path, study: "pr.Study", account: "pr.Ledger | None") -> "pr
     return noisy_days
 
 
-def _ledger(path: str | None, dataset: str | None) -> "pr.Ledger | None":
+def _ledger(path: str | None, dataset: str | None, key: Path | None) -> "pr.Ledger | None":
     if path is None:
-        if dataset is not None:
-            raise InputError("--dataset needs --ledger; pass both, or neither")
+        if dataset is not None or key is not None:
+            raise InputError(
+                f"{'--ledger-key' if dataset is None else '--dataset'} needs --ledger; pass both, or neither"
+            )
         return None
-    return pr.Ledger(path, dataset)
+    return pr.Ledger(path, dataset, key=key)

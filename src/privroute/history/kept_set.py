@@ -11,6 +11,7 @@ import json
 import secrets
 import shutil
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from privroute.history.trip_files import find_files, sources
 from privroute.network.checks import show
 from privroute.progress import check_progress, polled
 from privroute.release.folder import flush
-from privroute.study.contribution import Contribution
+from privroute.study.contribution import Contribution, is_set_name
 from privroute.study.trip_format import TripFormat
 
 if TYPE_CHECKING:
@@ -37,9 +38,10 @@ if TYPE_CHECKING:
     from privroute.history.trip_files import Source
     from privroute.progress import Progress
 
-__all__ = ["TRIPS", "bound_trips"]
+__all__ = ["TRIPS", "bound_trips", "check_kept_set"]
 
 TRIPS, ABOUT = "trips.parquet", "bound.json"
+_CONTINUED = "continued"
 _FORMAT = 1
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 _TYPES: dict[str, Any] = {
@@ -62,19 +64,19 @@ def bound_trips(
     memory_mb: int = 512,
     temp_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> tuple[int, int]:
+) -> tuple[int, int, str]:
     """Write PRIVATE files with at most `max_requests` trips of each user, chosen at random within each user.
 
     files : all trips of the data set, as in read_trips; out : a folder that is not there yet, made with mode 0700
     max_per_pair : of these at most this many with the same origin and destination; needs columns of zones
     trips : names of the columns
-    previous : kept sets of earlier trips of the same users. What they hold of a user counts towards the bounds, so that
-        all of them together stay within: a bound for life. The files are then the new trips alone
+    previous : all parts of the kept set so far. What they hold of a user counts towards the bounds, so that all parts
+        together stay within: a bound for life. The files are then the new trips alone
 
-    Rows without a user id are dropped. Read the result with `pre_bounded=True`, and several kept sets together. A
-    second kept set of the same trips is another data set: never release from both.
+    Rows without a user id are dropped. Read the result with `pre_bounded=True` and the set's name, and all parts
+    together. A second kept set of the same trips has another name, and a ledger charges what is released from it apart.
 
-    Returns how many rows were read and how many were kept. PRIVATE.
+    Returns how many rows were read and how many were kept, PRIVATE, and the name of the kept set, which is random.
     """
     check_progress(progress)
     bounds = Contribution("user", max_requests, max_per_pair, pre_bounded=True)
@@ -89,7 +91,9 @@ def bound_trips(
     roles = layout.roles(with_user=True)
     if len(set(roles.values())) < len(roles):
         raise HistoryError("one column is named for two things; a kept set has a column for each: copy it first")
-    earlier = [_checked(Path(folder), bounds) for folder in previous]
+    parts = [_checked(Path(folder), bounds) for folder in previous]
+    name, number = _next_part(parts)
+    earlier = [part.folder / TRIPS for part in parts]
     with open_database(memory_mb, temp_folder) as database:
         source = _one_source(find_files(files), roles)
         before = _one_source(earlier, roles) if earlier else None
@@ -99,17 +103,49 @@ def bound_trips(
         if before is not None:
             database.put("before", before.stream(None))
         with polled("Reading trips", lambda: source.bytes_done / max(source.bytes, 1), progress):
-            kept = _write(database, place, source.forms, roles, bounds, with_previous=before is not None)
+            kept = _write(database, place, source.forms, roles, bounds, (name, number), parts)
     if kept is None:
         for each in (source, before):
             if each is not None:
                 each.check_whole()
         raise HistoryError("the files cannot be read to their end; one of them is damaged")
-    return source.read + source.malformed, kept
+    return source.read + source.malformed, kept, name
 
 
-def _checked(folder: Path, bounds: Contribution) -> Path:
-    """The file of an earlier kept set, which must have been made with the same bounds."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A folder that was made earlier: the name of its kept set, and its number among the parts."""
+
+    folder: Path
+    name: str
+    number: int
+
+
+def _next_part(parts: Sequence[_Part]) -> tuple[str, int]:
+    """Name and number of a new part: it continues one kept set, and knows all of its parts."""
+    if not parts:
+        return secrets.token_hex(8), 1
+    if len({part.name for part in parts}) > 1:
+        raise HistoryError(
+            f"{parts[1].folder} is not a part of the kept set of {parts[0].folder}; pass parts of one set"
+        )
+    numbers = sorted(part.number for part in parts)
+    if numbers != list(range(1, len(parts) + 1)):
+        raise HistoryError(
+            f"the parts {', '.join(map(str, numbers))} of the kept set {parts[0].name} were passed; a limit for life "
+            "needs all of them, each once"
+        )
+    last = max(parts, key=lambda part: part.number)
+    if (last.folder / _CONTINUED).exists():
+        raise HistoryError(
+            f"{last.folder} is not the last part of its kept set: a later one was made with it; pass that one, too. If "
+            f"it is lost and nothing was released from it, remove the file {_CONTINUED} there"
+        )
+    return last.name, last.number + 1
+
+
+def _checked(folder: Path, bounds: Contribution) -> _Part:
+    """An earlier part, which must have been made with the same bounds."""
     about = None
     with suppress(OSError, ValueError):
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
@@ -120,7 +156,36 @@ def _checked(folder: Path, bounds: Contribution) -> Path:
             f"{folder} was made with {arg('max_requests')} {show(about.get('max_requests'))} and {arg('max_per_pair')} "
             f"{show(about.get('max_per_pair'))}; a bound for life is the same for all parts"
         )
-    return folder / TRIPS
+    name, number = about.get("name"), about.get("part")
+    if not is_set_name(name) or type(number) is not int:
+        raise FormatError(folder, "is a kept set without a name, made by version 0.2; make one of all trips")
+    return _Part(folder, str(name), number)
+
+
+def check_kept_set(files: Sequence[Path], kept: Contribution | None) -> None:
+    """Refuse files of another kept set than the one that is named; folders that `bound_trips` made name theirs."""
+    for folder in dict.fromkeys(file.parent for file in files):
+        name = None
+        with suppress(OSError, ValueError, AttributeError):
+            name = json.loads((folder / ABOUT).read_text(encoding="utf-8")).get("name")
+        if name is not None and kept is not None and kept.kept_set not in (None, name):
+            raise HistoryError(
+                f"{folder} is of the kept set {show(name)}, and {named('kept_set')} is {show(kept.kept_set)}; "
+                "pass that name"
+            )
+
+
+def _mark_continued(parts: Sequence[_Part]) -> None:
+    """Note in the last part that there is a later one, before that one is there."""
+    last = max(parts, key=lambda part: part.number).folder
+    try:
+        (last / _CONTINUED).touch(mode=_PRIVATE_FILE, exist_ok=False)
+        flush(last)
+    except OSError as problem:
+        raise HistoryError(
+            f"{last} cannot be marked as continued ({problem.strerror}), so a second later part could not be "
+            "noticed; make the folder writable"
+        ) from None
 
 
 def _one_source(paths: list[Path], roles: Mapping[str, str]) -> Source:
@@ -139,8 +204,8 @@ def _write(
     forms: Mapping[str, Form],
     roles: Mapping[str, str],
     bounds: Contribution,
-    *,
-    with_previous: bool,
+    named: tuple[str, int],
+    parts: Sequence[_Part],
 ) -> int | None:
     """Write the folder beside its place and rename it, so that it is whole or not there; its rows, or None."""
     schema = pa.schema([(roles[role], _TYPES[form]) for role, form in forms.items()])
@@ -149,13 +214,15 @@ def _write(
     try:
         beside.mkdir(mode=_PRIVATE_FOLDER, parents=True)
         with pq.ParquetWriter(beside / TRIPS, schema, compression="zstd") as writer:
-            for rows in database.record_batches(_kept(forms, bounds, with_previous=with_previous)):
+            for rows in database.record_batches(_kept(forms, bounds, with_previous=bool(parts))):
                 columns = [rows.column(role).cast(_TYPES[form]) for role, form in forms.items()]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
                 kept += rows.num_rows
         about = {
             "notice": "PRIVATE: the trips beside this file are records of users",
             "format": _FORMAT,
+            "name": named[0],
+            "part": named[1],
             "max_requests": bounds.max_requests,
             "max_per_pair": bounds.max_per_pair,
         }
@@ -163,6 +230,8 @@ def _write(
         for path in beside.iterdir():
             path.chmod(_PRIVATE_FILE)
             flush(path)
+        if parts:
+            _mark_continued(parts)
         beside.rename(place)
         flush(place.parent)
         whole = True

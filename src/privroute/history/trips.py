@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from privroute.errors import HistoryError, arg
 from privroute.history.engine_counts import Statements, count_with
+from privroute.history.kept_set import check_kept_set
 from privroute.history.nearest_zone import NearestZone
 from privroute.history.trip_columns import TimeReading
 from privroute.history.trip_database import open_database
@@ -63,6 +65,7 @@ def read_trips(
     user: str | None = None,
     time_format: str | None = None,
     epoch_unit: EpochUnit | None = None,
+    times_as_before: bool | None = None,
     max_zone_distance_km: float | None = None,
     unit: Unit | None = None,
     max_requests: int | None = None,
@@ -71,6 +74,7 @@ def read_trips(
     weight: str | None = None,
     weight_unit: float | None = None,
     pre_bounded: bool | None = None,
+    kept_set: str | None = None,
     expansion: float | None = None,
     on_unreachable: OnUnreachable | None = None,
     diagnostics: str | os.PathLike[str] | None = None,
@@ -100,6 +104,8 @@ def read_trips(
         the distance is 0 for polygons, the width of a grid's cells, and 1 km for zones without areas
     departure : column of the departure time: a timestamp, or text like 2026-03-02 07:15:00 (or in `time_format`, a
         strptime format), or with `epoch_unit` a number counted from 1970 in UTC. Default: departure
+    times_as_before : the caller asserts that these columns and formats give each trip the time that earlier releases
+        from the same data set read; a ledger asks for it where they differ
     unit : "request" (default); or "user" or "user-day", which keep at most `max_requests` requests of each user (and
         day), and of those at most `max_per_pair` for one pair, chosen at random independently of other users; `user`
         is the column of ids (default: user). The guarantee must be for the same unit.
@@ -109,6 +115,7 @@ def read_trips(
     pre_bounded : for unit user: the caller asserts that the files contain no more than these bounds for each user in
         the whole data set, selected before its first release. A ledger with kept requests requires it: every call
         selects again, so calls for different dates would contain more requests of a user together.
+    kept_set : the name that `privroute bound` gave that selection; without it a ledger charges the release at all times
     expansion, on_unreachable : as in DemandHistory and Pairs.of_zones. Default: 1, error
     diagnostics : PRIVATE file to write the numbers of dropped rows to; never put it into a release folder
     report : called with those numbers; by default they are printed on the error stream, marked PRIVATE
@@ -137,6 +144,7 @@ def read_trips(
             "max_requests": max_requests,
             "max_per_pair": max_per_pair,
             "pre_bounded": pre_bounded,
+            "kept_set": kept_set,
             "max_weight": max_weight,
         },
         {
@@ -148,6 +156,7 @@ def read_trips(
             "user": user,
             "time_format": time_format,
             "epoch_unit": epoch_unit,
+            "times_as_before": times_as_before,
             "max_zone_distance_km": max_zone_distance_km,
         },
         {"expansion": expansion, "on_unreachable": on_unreachable},
@@ -158,6 +167,7 @@ def read_trips(
             f"{arg('weight')} and {arg('max_weight')} belong together: the column of weights, and as how many requests "
             "one of them counts at most; pass both or none"
         )
+    frame = replace(frame, reading=trips)
     roles = trips.roles(with_user=kept is not None and kept.of_users)
     tally = Tally(frame)
     if is_engine_source(source):
@@ -172,6 +182,7 @@ def read_trips(
         reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
         found = find_files(source)
+        check_kept_set(found, kept)
         for name, table in _public_tables(network, frame.pairs).items():
             database.put(name, table)
         if nearest is not None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from privroute.flows.varying_days import day_variation
 from privroute.mechanism.counts import promise
 from privroute.mechanism.from_counts import publish_counts
 
@@ -36,12 +34,7 @@ def query(study: Study, history: DemandHistory, progress: Progress | None) -> ND
 def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: Progress | None) -> Published:
     """Policy and demand of the noisy days, summed without clipping, so that their noise averages out."""
     by_day = noisy.reshape(study.frame.days, len(study.pairs))
-    options = cast("Daily", study.mechanism)
-    weights = day_weights(study.calendar, options)
-    if options.objective == "all days" and options.day_variation is None:  # the noisy days say it, at no cost
-        totals = by_day[weights > 0].sum(axis=1).astype(np.float64)
-        found = day_variation(totals, promise.scale * float(np.sqrt(len(study.pairs))))
-        study = replace(study, mechanism=replace(options, day_variation=found))
+    weights = day_weights(study.calendar, cast("Daily", study.mechanism))
     alike = bool(np.isin(weights, (0.0, 1.0)).all())  # a sum of whole numbers
     total = by_day[weights > 0].sum(axis=0) if alike else weights @ by_day
     scale = promise.scale * float(np.linalg.norm(weights))

@@ -12,7 +12,6 @@ from privroute.demand.gravity import GravityModel
 from privroute.demand.neighbouring_periods import Estimate
 from privroute.demand.nonnegative import nonnegative_counts
 from privroute.flows.optimum import solve_optimum
-from privroute.flows.varying_days import solve_for_all_days
 from privroute.mechanism.interface import NoisySums, Published
 from privroute.network.checks import freeze
 from privroute.network.demand import Demand
@@ -55,11 +54,10 @@ def publish_counts(
     )
     demand, factor = with_known_total(study, demand)
     policy = policy_from_counts(study.network, demand, options, progress=progress)
-    variation = options.day_variation if options.objective == "all days" else None
     counts = freeze(noisy.astype(np.int64)) if noisy.dtype == np.int64 else None
     sums = NoisySums(noisy.astype(np.float64), scale, weights)
     error = scale * math.sqrt(noisy.size)
-    return Published(policy, demand, counts, sums, factor, error, variation)
+    return Published(policy, demand, counts, sums, factor, error)
 
 
 def with_known_total(study: Study, demand: Demand) -> tuple[Demand, float | None]:
@@ -104,12 +102,10 @@ def best_for(
     progress: Progress | None,
     start: RoutingPolicy | None = None,
 ) -> Solution:
-    """The optimum of the mean day, or of all days where that is the objective.
+    """The optimum of the mean day.
 
     start : an optimum of another demand, made from noisy data too
     """
-    if options.objective == "all days":
-        return solve_for_all_days(network, demand, options.day_variation or 0.0, gap=options.gap, progress=progress)
     return solve_optimum(network, demand, fairness=options.fairness, gap=options.gap, start=start, progress=progress)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privroute.errors import GuaranteeError
-from privroute.flows.route_metric import project_on_routes, smallest_route_tolerance
+from privroute.flows.route_metric import LARGEST_ROUTE_POINT, project_on_routes, smallest_route_tolerance
 from privroute.mechanism.interface import Published
 from privroute.mechanism.promise import Promise
 from privroute.mechanism.public_routes import public_routes
@@ -56,6 +56,7 @@ def publish(study: Study, promise: Promise, noisy: NDArray[np.int64], progress: 
     drawn = ~routes.sets.forced
     points[drawn] = noisy * np.float64(promise.grid) / routes.metric.root(routes.sets)[drawn]
     points -= public_tilt(routes, tilt * promise.scale)
+    np.clip(points, -LARGEST_ROUTE_POINT, LARGEST_ROUTE_POINT, out=points)  # noise is drawn: nothing may fail now
     tolerance = max(_PUBLISHED_TOLERANCE, smallest_route_tolerance(routes.sets, routes.metric))
     hints = np.zeros(routes.sets.entries, dtype=np.float32)
     project_on_routes(routes.sets, routes.metric, points, hints, tolerance=tolerance)

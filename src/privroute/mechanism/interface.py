@@ -61,7 +61,6 @@ class Published:
     factor : by which its rates were multiplied, so that their total is a public or measured one; None where
         none is known
     requests_error : deviation of the noise in the number of requests that the demand was made of
-    day_variation : of the days' totals, where the policy is for all days
     """
 
     policy: RoutingPolicy
@@ -70,7 +69,6 @@ class Published:
     sums: NoisySums | None = None
     factor: float | None = None
     requests_error: float | None = None
-    day_variation: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -270,15 +270,14 @@ def _published(
     if solution.status != "converged":
         warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
     policy = solution.policy
-    plain = options.objective == "mean day" and options.fairness == 0 and not study.network.has_fixed_costs
+    plain = options.fairness == 0 and not study.network.has_fixed_costs
     if spread and plain and len(study.pairs) >= MANY_PAIRS:  # on small networks it was measured to be worse
         policy = spread_for_uncertain_origins(study.network, demand, solution, _UNKNOWN_ORIGINS) or policy
     sums = None
     if tables is not None and tables.pairs is not None:
         sums = NoisySums(tables.pairs, tables.pairs_scale, np.ones(study.frame.days))
-    variation = options.day_variation if options.objective == "all days" else None
     error = None if tables is None else math.sqrt(tables.total[1])
-    return Published(policy, demand, sums=sums, factor=factor, requests_error=error, day_variation=variation)
+    return Published(policy, demand, sums=sums, factor=factor, requests_error=error)
 
 
 def _pairs(multiplier: int, cap: int, history: DemandHistory, progress: Progress | None) -> NDArray[np.int64]:

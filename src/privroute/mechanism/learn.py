@@ -20,7 +20,7 @@ from privroute.mechanism import counts, quality
 from privroute.mechanism.drawing import Draws
 from privroute.mechanism.interface import Question
 from privroute.mechanism.registry import asked_once, implementation
-from privroute.mechanism.shares import Shares, days_question, total_question, with_days, with_total
+from privroute.mechanism.shares import Shares, total_question, with_total
 from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.privacy.charging import charge_release, check_charge, note_written
@@ -28,6 +28,7 @@ from privroute.privacy.noise import Noise, OpenDPNoise
 from privroute.progress import check_progress, each_told
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.release import Part, Release
+from privroute.study.clock_rules import ClockRules
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import Counts, Daily
 from privroute.study.schema import QUALITY_SHARE
@@ -246,7 +247,7 @@ class Announcement:
         self._check(history)
         certificate, on_saved = _of(self.certificate, history), None
         if self.ledger is not None:
-            charge, certificate = charge_release(self.ledger, self.study, certificate)
+            charge, certificate = charge_release(self.ledger, self.study, certificate, ClockRules.of(history.frame))
             on_saved = partial(note_written, self.ledger, charge.entry)
         return certificate, on_saved
 
@@ -313,19 +314,12 @@ def _published(study: Study, shares: Shares, draws: Draws, *, measured: bool) ->
 
 
 def _asked_before(study: Study, shares: Shares, draws: Draws) -> tuple[Study, float]:
-    """The study with what is measured before the mechanism asks: the total, and the variation of the days.
-
-    Also the relative deviation of that total; 0 where it is public or none.
-    """
-    error = 0.0
-    if shares.total:
-        question = total_question(study, *shares.total)
-        deviation = shares.whole.scale / (question.grid or shares.whole.grid)
-        study, error = with_total(study, draws.answer(question), deviation)
-    if shares.days:
-        question = days_question(study, *shares.days)
-        study = with_days(study, draws.answer(question), shares.whole.scale / (question.grid or shares.whole.grid))
-    return study, error
+    """The study with the total, where that is measured before the mechanism asks, and its relative deviation."""
+    if not shares.total:
+        return study, 0.0
+    question = total_question(study, *shares.total)
+    deviation = shares.whole.scale / (question.grid or shares.whole.grid)
+    return with_total(study, draws.answer(question), deviation)
 
 
 def _measured(
@@ -336,7 +330,7 @@ def _measured(
     if shares.quality and measured:
         asked = quality.converse(study, shares.whole, shares.quality, published, total_error, draws.progress)
         found = draws.hold(asked)
-    return Part(published.policy, published.demand, published.noisy_counts, found, published.day_variation)
+    return Part(published.policy, published.demand, published.noisy_counts, found)
 
 
 def certify(

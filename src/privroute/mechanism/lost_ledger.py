@@ -21,6 +21,7 @@ from privroute.mechanism.promise import Promise
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.network.checks import check_period_of_day
 from privroute.privacy.budget import Approval, Spending
+from privroute.privacy.charged_times import ChargedTimes
 from privroute.privacy.charging import scope_of_calendar
 from privroute.privacy.ledger import Ledger, store_at
 from privroute.privacy.scope import Profile, Scope
@@ -34,7 +35,8 @@ from privroute.study.guarantee import Guarantee
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from privroute.privacy.ledger import Account, Charge, Place
+    from privroute.privacy.account import Account, Charge
+    from privroute.privacy.ledger import Place
     from privroute.privacy.ledger_store import Store
     from privroute.release.certificate import Certificate
 
@@ -68,11 +70,16 @@ class KnownCharge:
     budget: Mapping[str, Any]
     guarantee: Guarantee
     rho: float
-    scope: Scope
+    times: ChargedTimes
     mechanism: str
     time_zone: str | None
     place: str
     release: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """When its trips were made, as charged."""
+        return self.times.scope
 
     @property
     def entry(self) -> int:
@@ -106,11 +113,19 @@ def _of_certificate(certificate: Certificate, place: str) -> KnownCharge:
         budget,
         Guarantee(certificate.epsilon, certificate.delta, certificate.unit),  # type: ignore[arg-type]  # checked
         certificate.rho,
-        scope_of_calendar(certificate.calendar, kept),
+        _times(scope_of_calendar(certificate.calendar, kept), budget),
         certificate.mechanism,
         certificate.calendar.time_zone,
         place,
     )
+
+
+def _times(scope: Scope, budget: Mapping[str, Any]) -> ChargedTimes:
+    """For which a release of this scope was charged, as its certificate says."""
+    if "times" not in budget:
+        return ChargedTimes(scope)
+    charged = Scope.always() if budget["times"]["all_times"] else scope.widened(budget["times"]["widened_s"])
+    return ChargedTimes.from_dict(charged, budget["times"])
 
 
 def charges_of_stream(folder: str | os.PathLike[str]) -> list[KnownCharge]:
@@ -133,8 +148,8 @@ def charges_of_stream(folder: str | os.PathLike[str]) -> list[KnownCharge]:
         if isinstance(budget, str):
             raise LedgerError(f"{folder}: {date} was not charged to any ledger")
         calendar = Calendar(1, (period,), (date,), time_zone=shared["time_zone"])
-        scope = scope_of_calendar(calendar, kept)
-        found.append(KnownCharge(budget, guarantee, rho, scope, _OF_STREAMS, shared["time_zone"], f"{folder}, {date}"))
+        times = _times(scope_of_calendar(calendar, kept), budget)
+        found.append(KnownCharge(budget, guarantee, rho, times, _OF_STREAMS, shared["time_zone"], f"{folder}, {date}"))
     return found
 
 
@@ -168,18 +183,18 @@ def rebuild(
         kept_per_pair,
     )
     spent = max(_spent(approval, each.budget["spent_epsilon"]) for each in known)
-    charges = [(each.scope, each.guarantee, each.rho, each.mechanism, each.place) for each in known]
+    charges = [(each.times, each.guarantee, each.rho, each.mechanism, each.place) for each in known]
     promised = Guarantee(approval.epsilon, approval.delta, last.guarantee.unit)
     now = Spending(approval, [each.scope for each in known], [each.rho for each in known])
     if set(by_entry) == set(range(1, last.entry + 1)):
         pass  # every entry is known, so nothing up to the last one is lost
     elif approval.by_scope:
         parts = now.profile.below(spent) if now.profile is not None else []
-        charges += [(scope, promised, approval.rho(grains), LOST, "") for scope, grains in parts]
+        charges += [(ChargedTimes(scope), promised, approval.rho(grains), LOST, "") for scope, grains in parts]
     elif now.spent < spent:
-        charges.append((last.scope, promised, approval.rho(spent - now.spent), LOST, ""))
+        charges.append((ChargedTimes(last.scope), promised, approval.rho(spent - now.spent), LOST, ""))
     if spent_since:
-        charges.append((Scope.always(), promised, spent_since, LOST, ""))
+        charges.append((ChargedTimes(Scope.always()), promised, spent_since, LOST, ""))
     return _written(store_at(path), str(last.budget["dataset"]), approval, charges)
 
 

@@ -118,7 +118,7 @@ def _of_all(row: MeasuredRow, deviation: float, slack: float) -> MeasuredRow:
 def _nearest_optimum(study: Study, published: Published, model: Demand, gap: float) -> RoutingPolicy:
     """The public policy at whose link flows the least time is bounded: the nearer to the optimum, the tighter."""
     network = study.network
-    other_aim = getattr(study.mechanism, "fairness", 0.0) or published.day_variation or network.has_fixed_costs
+    other_aim = getattr(study.mechanism, "fairness", 0.0) or network.has_fixed_costs
     if published.demand is not None and not other_aim:
         return published.policy
     return solve_optimum(network.with_fixed_costs(0.0), model, gap=gap).policy

@@ -1,6 +1,6 @@
-"""What a release promises in all: the mechanism's questions, and shares of rho for the total, the days and the quality.
+"""What a release promises in all: the mechanism's questions, and shares of rho for the total and the quality.
 
-With shares t and q of rho (and likewise one for the days) the mechanism's own sensitivity s stands for the rest, so
+With shares t and q of rho the mechanism's own sensitivity s stands for the rest, so
 that under one scale
 
     s_t² = t/(1 − t − q) s²,   s_q² = q/(1 − t − q) s²,   rho = (s_t² + s² + s_q²) / (2 scale²)
@@ -10,29 +10,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privroute.demand.layered_estimate import positive_mean
 from privroute.errors import GuaranteeError
-from privroute.flows.varying_days import day_variation
-from privroute.history.demand_history import MOST_REQUESTS
 from privroute.mechanism import quality
 from privroute.mechanism.interface import Question
 from privroute.mechanism.promise import Promise
-from privroute.study.mechanisms import measures_days, public_options
-from privroute.study.schema import DAYS_SHARE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.history.demand_history import DemandHistory
     from privroute.progress import Progress
-    from privroute.study.mechanisms import Counts, Layered
     from privroute.study.study import Study
 
-__all__ = ["Shares", "days_question", "total_question", "with_days", "with_total"]
+__all__ = ["Shares", "total_question", "with_total"]
 
 _ROUNDED_DOWN = 1 - 1e-12
 _MIN_PER_H = 60.0
@@ -43,12 +38,11 @@ class Shares:
     """One promise and its parts, in the order in which they are asked.
 
     whole : what is certified and charged
-    total, days, own, quality : sensitivities of the questions of each part; empty where there is none
+    total, own, quality : sensitivities of the questions of each part; empty where there is none
     """
 
     whole: Promise
     total: tuple[float, ...]
-    days: tuple[float, ...]
     own: tuple[float, ...]
     quality: tuple[float, ...]
 
@@ -61,18 +55,16 @@ class Shares:
         kept = study.frame.contribution
         total = study.total_share if kept is not None and kept.max_for_total is not None else 0.0
         measured = study.quality_share
-        days = DAYS_SHARE if measures_days(study.mechanism.name, public_options(study.mechanism)) else 0.0
         if alone.broken_assumptions:  # it promises nothing, so nothing is measured under it
-            total = days = measured = 0.0
-        if total == days == measured == 0.0:
-            return cls(alone, (), (), alone.questions, ())
-        one = math.hypot(*alone.questions) / math.sqrt(1 - total - days - measured)
+            total = measured = 0.0
+        if total == measured == 0.0:
+            return cls(alone, (), alone.questions, ())
+        one = math.hypot(*alone.questions) / math.sqrt(1 - total - measured)
         of_total = (math.sqrt(total) * one,) if total else ()
-        of_days = (math.sqrt(days) * one,) if days else ()
         of_quality = quality.questions(study, math.sqrt(measured) * one) if measured else ()
-        asked = (*of_total, *of_days, *alone.questions, *of_quality)
+        asked = (*of_total, *alone.questions, *of_quality)
         whole = Promise.of(study.promised, *asked, grid=alone.grid)
-        return cls(whole, of_total, of_days, alone.questions, of_quality)
+        return cls(whole, of_total, alone.questions, of_quality)
 
     def divided(self, share: float) -> Shares:
         """The same with a share of rho."""
@@ -100,32 +92,6 @@ def total_question(study: Study, allowed: float) -> Question:
 def _requests(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
     """PRIVATE."""
     return np.array([history.requests], dtype=np.int64)
-
-
-def days_question(study: Study, allowed: float) -> Question:
-    """Trips of each day, (days,). One request changes one of them by 1, a user's k requests all together by k at most.
-
-    docs/proofs/days.md, Lemma 1
-    """
-    kept = study.frame.contribution
-    most = 1 if kept is None else kept.max_requests
-    return Question(allowed, _trips_by_day, allowed / most * _ROUNDED_DOWN, most)
-
-
-def _trips_by_day(history: DemandHistory, _progress: Progress | None) -> NDArray[np.int64]:
-    """Each count is cut off before the sum, at a bound by the public number of pairs: no sum overflows. PRIVATE."""
-    most = MOST_REQUESTS // max(1, len(history.pairs))
-    return np.asarray(np.minimum(history.counts, most).sum(axis=1, dtype=np.int64))
-
-
-def with_days(study: Study, noisy: NDArray[np.int64], deviation: float) -> Study:
-    """The study with the measured variation of the days in the place of a public one.
-
-    deviation : of the noise in each entry
-    """
-    found = day_variation(noisy.astype(np.float64), deviation)
-    options = cast("Counts | Layered", study.mechanism)
-    return replace(study, mechanism=replace(options, day_variation=found))
 
 
 def with_total(study: Study, noisy: NDArray[np.int64], scale: float) -> tuple[Study, float]:

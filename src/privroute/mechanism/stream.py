@@ -31,7 +31,6 @@ from privroute.study.contribution import Contribution
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee
 from privroute.study.mechanisms import Daily
-from privroute.study.options import check_curves_of_all_days
 from privroute.study.study import Study
 
 if TYPE_CHECKING:
@@ -187,8 +186,6 @@ class Stream:
         if frame.total_per_h is not None or (frame.contribution is not None and frame.contribution.max_for_total):
             raise HistoryError("a stream has no total of its own: omit max_for_total and total_vehicles_per_hour")
         frame.pairs.reachable(roads)
-        if self.mechanism.objective == "all days":
-            check_curves_of_all_days(roads.latency)
 
     def _check_known(self, frame: Frame, roads: Network) -> None:
         """Refuse days that this stream has already, or that do not go with those it has."""

@@ -22,14 +22,17 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from privroute.errors import GuaranteeError, named
 from privroute.network.checks import show
 from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
-from privroute.privacy.scope import Profile, Scope
+from privroute.privacy.scope import Profile, Scope, moment
 from privroute.release.certificate import epsilon_of_rho
 from privroute.study.contribution import LARGEST_BOUND
+from privroute.study.guarantee import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Approval", "Spending", "affordable_epsilon", "total_rho"]
+    from privroute.study.guarantee import Guarantee
+
+__all__ = ["Approval", "Spending", "affordable_epsilon", "overspent_in_words", "total_rho"]
 
 UNITS = ("request", "user", "user-day")
 _LARGEST_EPSILON = 1000.0  # beyond it nothing is protected
@@ -198,6 +201,22 @@ def affordable_epsilon(rho: float, delta: float) -> float:
     while epsilon > 0 and gaussian_rho(gaussian_scale(epsilon, delta, 1.0), 1.0) > rho:
         epsilon = _rounded_down(epsilon * (1 - 10.0**-_DIGITS))
     return epsilon
+
+
+def overspent_in_words(dataset: str, spending: Spending, scope: Scope, guarantee: Guarantee, rho: float) -> str:
+    """Why a release is refused, what is left, and what would fit."""
+    approval, within = spending.approval, spending.within(scope)
+    spent, together = (approval.epsilon_of(grains) for grains in (within, within + approval.grains(rho)))
+    fits = affordable_epsilon(spending.left(scope), guarantee.delta)
+    busiest = spending.busiest(scope)
+    return (
+        f"the budget of {dataset!r} is epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one "
+        f"{approval.unit}; {spent:.4g} is spent"
+        + (f" on {moment(busiest)}, which this release would use again" if busiest is not None and within else "")
+        + f", and with this release it would be {together:.4g}. Nothing was charged or released; "
+        + (f"epsilon {fits:g} at delta {short(guarantee.delta)} would fit" if fits else "nothing more fits")
+        + (", or other days" if approval.by_scope and within else "")
+    )
 
 
 def _known_zone(name: object) -> bool:

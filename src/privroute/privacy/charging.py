@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privroute.errors import LedgerError
-from privroute.privacy.ledger import Charge, Ledger
+from privroute.privacy.ledger import Ledger
 from privroute.privacy.scope import DAY_S, Scope
 from privroute.study.calendar import SECOND_US
 
 if TYPE_CHECKING:
+    from privroute.privacy.account import Charge
     from privroute.release.certificate import Certificate
     from privroute.study.calendar import Calendar
+    from privroute.study.clock_rules import ClockRules
     from privroute.study.contribution import Contribution
     from privroute.study.frame import Frame
     from privroute.study.guarantee import Guarantee
@@ -22,8 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["charge_release", "check_charge", "note_written", "scope_of", "scope_of_calendar"]
 
 
-def charge_release(ledger: Ledger, study: Study, certificate: Certificate) -> tuple[Charge, Certificate]:
-    """Charge the release that a certificate announces, before any noise is drawn; the certificate names the entry."""
+def charge_release(
+    ledger: Ledger, study: Study, certificate: Certificate, clock: ClockRules | None = None
+) -> tuple[Charge, Certificate]:
+    """Charge the release that a certificate announces, before any noise is drawn; the certificate names the entry.
+
+    clock : how its history tells times
+    """
     promised, rho = _chargeable(ledger, study, certificate)
     frame = study.frame
     charge, account = ledger.charge(
@@ -33,6 +40,7 @@ def charge_release(ledger: Ledger, study: Study, certificate: Certificate) -> tu
         certificate.mechanism,
         time_zone=frame.calendar.time_zone,
         contribution=frame.contribution,
+        clock=clock,
     )
     entry = {
         "dataset": account.dataset,
@@ -41,6 +49,7 @@ def charge_release(ledger: Ledger, study: Study, certificate: Certificate) -> tu
         "approved_epsilon": account.approval.epsilon,
         "approved_delta": account.approval.delta,
         "spent_epsilon": account.spent_epsilon,
+        "times": charge.times.as_dict(),
     }
     return charge, replace(certificate, budget=entry)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import unicodedata
 from contextlib import ExitStack
 from dataclasses import astuple, dataclass, field, replace
@@ -12,24 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from privroute.errors import BudgetError, GuaranteeError, LedgerError, arg
-from privroute.privacy.budget import Approval, Spending, affordable_epsilon
+from privroute.privacy.account import Account, Charge
+from privroute.privacy.budget import Approval, overspent_in_words
+from privroute.privacy.charged_times import ChargedTimes
 from privroute.privacy.ledger_file import FileStore, chained
 from privroute.privacy.ledger_server import ServerStore, is_address
-from privroute.privacy.ledger_store import Store
-from privroute.privacy.scope import Profile, Scope, moment
+from privroute.privacy.ledger_store import DATASET_COLUMNS, Row, Store
+from privroute.privacy.scope import Profile, Scope
+from privroute.privacy.seals import SEAL, read_key, seal
 from privroute.privacy.uninterrupted import uninterrupted
-from privroute.study.guarantee import Guarantee, short
+from privroute.study.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privroute.privacy.ledger_store import Records
+    from privroute.study.clock_rules import ClockRules
     from privroute.study.contribution import Contribution
 
 __all__ = [
     "AROUND_CLOCKS",
-    "Account",
-    "Charge",
     "Ledger",
     "Place",
     "store_at",
@@ -38,70 +39,10 @@ __all__ = [
 Place = str | os.PathLike[str] | Store
 
 _LONGEST_NAME = 200
-_NOTE = re.compile(r"sha256:([0-9a-f]{64}) (.*)", re.DOTALL)
 _LONGEST_FOLDER = 4096
 _CLOCKS_APART_S = 26 * 3600  # from UTC-12 to UTC+14
 AROUND_CLOCKS = "time zone"
 """In place of a mechanism: hours around a release, charged when the time zone of its clocks is named later."""
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """A release that was granted; everything here is public.
-
-    entry, digest : its number in the ledger, and the digest of it and of all entries before it
-    at : when it was charged; mechanism, epsilon, delta : what was asked for
-    rho : what it costs; scope : when its trips were made
-    folders : where its release was written; none: it was charged, and no release is known to have been written
-    releases : SHA-256 of release.json of each release that was written
-    """
-
-    entry: int
-    at: str
-    mechanism: str
-    epsilon: float
-    delta: float
-    rho: float
-    scope: Scope
-    digest: str
-    folders: tuple[str, ...] = ()
-    releases: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """A note "sha256:... out/" is a digest and a folder."""
-        found = [_NOTE.fullmatch(note) for note in self.folders]
-        folders = (note if match is None else match[2] for note, match in zip(self.folders, found, strict=True))
-        digests = dict.fromkeys((*self.releases, *(match[1] for match in found if match is not None)))
-        object.__setattr__(self, "folders", tuple(folders))
-        object.__setattr__(self, "releases", tuple(digests))
-
-    @property
-    def status(self) -> str:
-        """One of "released" and "charged"; the latter where no release is known to have been written."""
-        return "released" if self.folders else "charged"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Account:
-    """A data set in a ledger, as it was at one moment.
-
-    id : what was approved, and when, as a digest: the same wherever the file is moved to
-    """
-
-    dataset: str
-    approval: Approval
-    charges: tuple[Charge, ...]
-    id: str
-
-    @property
-    def spending(self) -> Spending:
-        """What the charges cost together."""
-        return Spending(self.approval, [one.scope for one in self.charges], [one.rho for one in self.charges])
-
-    @property
-    def spent_epsilon(self) -> float:
-        """The epsilon of all releases together, at the approved delta."""
-        return self.approval.epsilon_of(self.spending.spent)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -109,20 +50,23 @@ class Ledger:
     """The account of a data set in a ledger. Several processes may charge it at the same time.
 
     It protects against accidents (lost, damaged or incomplete entries, several writers, a killed process), not against
-    deliberate changes by somebody with write access to it.
+    deliberate changes by somebody with write access to it. With a key those are found, too: `unsealed`.
 
     path : the file, or the address of a PostgreSQL server, postgresql://user@host/database#schema; created by
         `Ledger.create` or `privroute budget init`
     dataset : name of the data set; optional if the ledger has only one
     granted : what was charged with this object, in its order; also if Ctrl-C came while it was charged
+    key : file of a key, kept elsewhere, with which entries are sealed; from the first seal on every charge needs it
     """
 
     store: Store
     dataset: str
     granted: list[Charge] = field(repr=False, compare=False)
+    _key: bytes | None = field(repr=False)
 
-    def __init__(self, path: Place, dataset: str | None = None) -> None:
+    def __init__(self, path: Place, dataset: str | None = None, *, key: str | os.PathLike[str] | None = None) -> None:
         place = store_at(path)
+        object.__setattr__(self, "_key", None if key is None else read_key(key))
         with place.transaction("read") as records:
             names = records.names()
         if dataset is None:
@@ -189,29 +133,32 @@ class Ledger:
         *,
         time_zone: str | None = None,
         contribution: Contribution | None = None,
+        clock: ClockRules | None = None,
     ) -> tuple[Charge, Account]:
         """Spend rho on the scope, for ever, or refuse; when this returns the charge is on the disk.
 
         time_zone : whose wall clock the scope means
         contribution : how much of one user the release counts at most, where the unit is a user
+        clock : how the release tells times. Where earlier entries tell them otherwise the scope is widened, or the
+            charge refused: docs/proofs/ledger.md, Theorem 10
         """
         with ExitStack() as known:
             with self.store.transaction("write") as records:
                 before = self._account(records)
-                self._check(before, scope, guarantee, rho, time_zone, contribution)
-                granted = self._enter(records, scope, guarantee, rho, mechanism)
+                times = self._check(before, scope, guarantee, rho, time_zone, contribution, clock)
+                granted = self._enter(records, times, guarantee, rho, mechanism)
                 known.enter_context(uninterrupted())  # from before the commit until it is known to have been made
             self.granted.append(granted)
         return granted, replace(before, charges=(*before.charges, granted))
 
-    def enter_known(self, charges: Sequence[tuple[Scope, Guarantee, float, str, str]]) -> None:
+    def enter_known(self, charges: Sequence[tuple[ChargedTimes, Guarantee, float, str, str]]) -> None:
         """Enter charges of releases that were made before, all or none, whether they fit or not.
 
-        charges : scope, guarantee, rho, mechanism and the folder of the release ("" where none is known)
+        charges : times, guarantee, rho, mechanism and the folder of the release ("" where none is known)
         """
         with self.store.transaction("write") as records:
-            for scope, guarantee, rho, mechanism, folder in charges:
-                entry = self._enter(records, scope, guarantee, rho, mechanism).entry
+            for times, guarantee, rho, mechanism, folder in charges:
+                entry = self._enter(records, times, guarantee, rho, mechanism).entry
                 if folder:
                     records.add_note((entry, _now(), folder[:_LONGEST_FOLDER]))
 
@@ -227,12 +174,13 @@ class Ledger:
                 raise LedgerError(
                     f"{self.store}: the time zone of {self.dataset!r} is {account.approval.time_zone}, and stays"
                 )
+            self._check_key(account)
             approval = replace(account.approval, time_zone=time_zone)  # refuses what is no time zone
             for charge in account.charges:
                 around = Profile([charge.scope.widened(_CLOCKS_APART_S), charge.scope], [1, -1])
                 for scope, _ in around.at_level(1):
                     terms = Guarantee(charge.epsilon, charge.delta)
-                    self._enter(records, scope, terms, charge.rho, AROUND_CLOCKS)
+                    self._enter(records, ChargedTimes(scope), terms, charge.rho, AROUND_CLOCKS)
             at = (records.dataset(self.dataset) or ())[-2]
             row = (self.dataset, *astuple(approval), at)
             records.name_time_zone(self.dataset, time_zone, chained("", row))
@@ -245,9 +193,10 @@ class Ledger:
         *,
         time_zone: str | None = None,
         contribution: Contribution | None = None,
+        clock: ClockRules | None = None,
     ) -> None:
         """Refuse what `charge` would refuse now, and charge nothing; another process may spend in between."""
-        self._check(self.account(), scope, guarantee, rho, time_zone, contribution)
+        self._check(self.account(), scope, guarantee, rho, time_zone, contribution, clock)
 
     def _check(
         self,
@@ -257,17 +206,55 @@ class Ledger:
         rho: float,
         time_zone: str | None,
         contribution: Contribution | None,
-    ) -> None:
-        self._check_terms(account.approval, guarantee.unit, scope, time_zone, contribution)
+        clock: ClockRules | None,
+    ) -> ChargedTimes:
+        """Refuse what may not be charged; the times for which the rest is."""
+        self._check_key(account)
+        approval = account.approval
+        self._check_terms(approval, guarantee.unit, scope, time_zone, contribution)
+        named = ChargedTimes(scope, clock, kept_set=None if contribution is None else contribution.kept_set)
+        of_kept_set = approval.kept_requests is not None
+        times = named.beside(account.charges, approval.unit, self.store, of_kept_set=of_kept_set)
         spending = account.spending
-        if not spending.allows(scope, rho):
-            raise BudgetError(f"{self.store}: {_overspent(self.dataset, spending, scope, guarantee, rho)}")
+        if not spending.allows(times.scope, rho):
+            raise BudgetError(
+                f"{self.store}: {overspent_in_words(self.dataset, spending, times.scope, guarantee, rho)}"
+            )
+        return times
 
-    def _enter(self, records: Records, scope: Scope, guarantee: Guarantee, rho: float, mechanism: str) -> Charge:
+    def _enter(self, records: Records, times: ChargedTimes, guarantee: Guarantee, rho: float, mechanism: str) -> Charge:
         terms = (_now(), mechanism, guarantee.epsilon, guarantee.delta, float(rho))
-        row = (self.dataset, *terms, scope.text())
+        row = (self.dataset, *terms, times.text())
         digest = chained(records.last_digest(), row)
-        return Charge(records.add_charge((*row, digest)), *terms, scope, digest)
+        entry = records.add_charge((*row, digest))
+        if self._key is not None:
+            records.add_note((entry, _now(), seal(self._key, _approved(records.dataset(self.dataset)), digest)))
+        return Charge(entry, *terms, times, digest)
+
+    def _check_key(self, account: Account) -> None:
+        """Refuse to add to sealed entries without their key."""
+        if self._key is None and any(charge.seal for charge in account.charges):
+            raise LedgerError(
+                f"{self.store}: the entries of {self.dataset!r} are sealed with a key; nothing was charged or "
+                f"released; pass {arg('key')}, its file"
+            )
+        if self._key is not None and (
+            wrong := [each for each in account.charges if each.seal and not self._is_right(account, each)]
+        ):
+            raise LedgerError(
+                f"{self.store}: entry {wrong[0].entry:,} of {self.dataset!r} was sealed with another key, or "
+                "changed; nothing was charged or released"
+            )
+
+    def _is_right(self, account: Account, charge: Charge) -> bool:
+        return self._key is not None and charge.seal == seal(self._key, account.approved, charge.digest)
+
+    def unsealed(self) -> list[int]:
+        """Entries of the data set that this key did not seal, or that were changed afterwards."""
+        if self._key is None:
+            raise LedgerError(f"{self.store}: seals are checked with the key; pass {arg('key')}, its file")
+        account = self.account()
+        return [charge.entry for charge in account.charges if not self._is_right(account, charge)]
 
     def _check_terms(
         self,
@@ -316,7 +303,7 @@ class Ledger:
         """The account, if the digests of all entries are right."""
         try:
             return self._checked_account(records)
-        except (ValueError, TypeError, LookupError, GuaranteeError):
+        except (AttributeError, ValueError, TypeError, LookupError, GuaranteeError):
             raise LedgerError(f"{self.store}: the ledger is damaged: an entry cannot be read; restore it") from None
 
     def _checked_account(self, records: Records) -> Account:
@@ -333,29 +320,15 @@ class Ledger:
                 raise LedgerError(f"{self.store}: entry {number:,} of the ledger was changed or lost; restore it")
             _, dataset, at, mechanism, epsilon, delta, rho, scope, _ = row
             if dataset == self.dataset:
-                written = folders.get(number, ())
-                charges.append(
-                    Charge(number, at, mechanism, epsilon, delta, rho, Scope.from_text(scope), digest, written)
-                )
+                notes = folders.get(number, ())
+                written = tuple(note for note in notes if not note.startswith(SEAL))
+                sealed = next((note for note in reversed(notes) if note.startswith(SEAL)), None)
+                terms = (number, at, mechanism, epsilon, delta, rho)
+                times = ChargedTimes.from_text(scope)
+                charges.append(Charge(*terms, times, digest, written, seal=sealed))
         if records.given() != number:
             raise LedgerError(f"{self.store}: entries after {number:,} of the ledger were lost; restore it")
-        return Account(self.dataset, Approval(*found[1:7]), tuple(charges), found[-1])
-
-
-def _overspent(dataset: str, spending: Spending, scope: Scope, guarantee: Guarantee, rho: float) -> str:
-    """Why a release is refused, what is left, and what would fit."""
-    approval, within = spending.approval, spending.within(scope)
-    spent, together = (approval.epsilon_of(grains) for grains in (within, within + approval.grains(rho)))
-    fits = affordable_epsilon(spending.left(scope), guarantee.delta)
-    busiest = spending.busiest(scope)
-    return (
-        f"the budget of {dataset!r} is epsilon {approval.epsilon:g} at delta {short(approval.delta)} for one "
-        f"{approval.unit}; {spent:.4g} is spent"
-        + (f" on {moment(busiest)}, which this release would use again" if busiest is not None and within else "")
-        + f", and with this release it would be {together:.4g}. Nothing was charged or released; "
-        + (f"epsilon {fits:g} at delta {short(guarantee.delta)} would fit" if fits else "nothing more fits")
-        + (", or other days" if approval.by_scope and within else "")
-    )
+        return Account(self.dataset, Approval(*found[1:7]), tuple(charges), found[-1], _approved(found))
 
 
 def store_at(place: object) -> Store:
@@ -365,6 +338,12 @@ def store_at(place: object) -> Store:
     if isinstance(place, str) and is_address(place):
         return ServerStore.at(place)
     return FileStore(_path(place))
+
+
+def _approved(row: Row | None) -> str:
+    """What was approved, and when, as a digest; a time zone may be named later, so it is left out."""
+    named = dict(zip(DATASET_COLUMNS.split(", "), row or (), strict=True))
+    return chained("", tuple(value for name, value in named.items() if name not in ("time_zone", "digest")))
 
 
 def _path(path: object) -> Path:

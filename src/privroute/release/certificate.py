@@ -13,11 +13,11 @@ from privroute.release.adjacency import ADJACENCY, is_adjacency
 from privroute.release.certified_study import check_study, is_above_zero
 from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
-from privroute.study.contribution import Contribution
+from privroute.study.clock_rules import ClockRules
+from privroute.study.contribution import Contribution, is_set_name
 from privroute.study.guarantee import delta_caveat
-from privroute.study.mechanisms import measures_days, noise_is_on_flows
+from privroute.study.mechanisms import noise_is_on_flows
 from privroute.study.period_shares import period_shares
-from privroute.study.schema import DAYS_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +28,10 @@ DataKind = Literal["trips", "simulated", "counts"]
 NoiseKind = Literal["opendp", "seeded", "none"]
 
 # dataset and entry: where the charge stands in the operator's ledger, and its digest there; then what was approved for
-# all releases from this data set, and what those up to this one cost together, at the approved delta.
+# all releases from this data set, and what those up to this one cost together, at the approved delta. From version 0.3
+# on also "times": how the release told the times of trips, its kept set, and how its own times were charged for that.
 BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "spent_epsilon")
+_MOST_WIDENED_S = 52 * 3600  # between two clocks of the Earth, twice
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
 _TOLERANCE = 1e-6
 _KINDS = {"data": ("trips", "simulated", "counts"), "noise": ("opendp", "seeded", "none")}
@@ -162,8 +164,12 @@ class Certificate:
 
     @property
     def measured_share(self) -> float:
-        """The part of rho that was set apart for measuring the quality, the total and the days."""
-        days = DAYS_SHARE if measures_days(self.mechanism, self.options) else 0.0
+        """The part of rho that was set apart for measuring the quality and the total.
+
+        Version 0.2 also measured how much the days' totals vary, with 2 % of rho, where the objective was all days.
+        """
+        all_days = self.options.get("objective") == "all days" and self.options.get("day_variation") is None
+        days = 0.02 if all_days and self.mechanism != "daily" else 0.0
         return self.quality_share + float((self.total or {}).get("share", 0.0)) + days
 
     @property
@@ -297,7 +303,7 @@ def check_budget(budget: str | Mapping[str, Any]) -> None:
         good = budget == "not tracked"
     else:
         good = (
-            tuple(budget) == BUDGET
+            tuple(budget) in (BUDGET, (*BUDGET, "times"))
             and isinstance(budget["dataset"], str)
             and isinstance(budget["digest"], str)
             and type(budget["entry"]) is int
@@ -305,9 +311,24 @@ def check_budget(budget: str | Mapping[str, Any]) -> None:
             and is_above_zero(budget["approved_delta"], 1.0)
             and all(is_above_zero(budget[name]) for name in ("approved_epsilon", "spent_epsilon"))
             and budget["spent_epsilon"] <= budget["approved_epsilon"] * (1 + _TOLERANCE)
+            and ("times" not in budget or _are_times(budget["times"]))
         )
     if not good:
         raise ReleaseError("the certificate's budget is neither a ledger entry nor not tracked")
+
+
+def _are_times(times: Any) -> bool:
+    """Whether it is what privacy.charged_times.ChargedTimes writes."""
+    try:
+        clock, widened_s, kept_set, all_times = (
+            times[name] for name in ("clock", "widened_s", "kept_set", "all_times")
+        )
+        if clock is not None:
+            ClockRules.from_dict(clock)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
+    whole = type(widened_s) is int and 0 <= widened_s <= _MOST_WIDENED_S and type(all_times) is bool
+    return whole and (kept_set is None or is_set_name(kept_set))
 
 
 def _check_field(name: str, value: object) -> None:

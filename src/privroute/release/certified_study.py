@@ -70,7 +70,7 @@ def _check_parts(study: dict[str, Any]) -> None:
     """Refuse bounds, sizes, mechanisms and options that no study has."""
     bounds, network, mechanism = study["bounds"], study["network"], study["mechanism"]
     if bounds is not None:
-        if set(bounds) - {"each_period", "max_weight"} != {"max_requests", "max_per_pair", "pre_bounded"}:
+        if set(bounds) - {"each_period", "max_weight", "kept_set"} != {"max_requests", "max_per_pair", "pre_bounded"}:
             raise ReleaseError("its bounds are not complete")
         kept = Contribution(study["unit"], **bounds)
         calendar = Calendar.from_dict(study["calendar"])

@@ -98,7 +98,7 @@ def _write_all(place: Path, release: Release) -> dict[str, Any]:
     if not release.parts:
         _write_part(place, release.policy, release.demand, release.noisy_counts)
         described: dict[str, Any] = {"quality": None if release.quality is None else release.quality.as_dict()}
-        return described | _variation(release.day_variation)
+        return described
     few = sum(part.policy.summary().paths for part in release.parts) <= MOST_WRITTEN_ROUTES
     periods = []
     for slot, part in zip(release.slots, release.parts, strict=True):
@@ -108,14 +108,9 @@ def _write_all(place: Path, release: Release) -> dict[str, Any]:
                 **slot.as_dict,
                 "vehicles_per_hour": None if part.demand is None else part.demand.total_per_min * _MIN_PER_H,
                 "quality": None if part.quality is None else part.quality.as_dict(),
-                **_variation(part.day_variation),
             }
         )
     return {"periods": periods}
-
-
-def _variation(value: float | None) -> dict[str, float]:
-    return {} if value is None else {"day_variation": value}
 
 
 def _check_place(target: Path, *, overwrite: bool) -> None:

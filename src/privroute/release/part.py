@@ -24,4 +24,3 @@ class Part:
     demand: Demand | None = None
     noisy_counts: NDArray[np.int64] | None = None
     quality: Quality | None = None
-    day_variation: float | None = None

@@ -106,9 +106,8 @@ class PartReader(Sequence[Part]):
         if day != certificate.calendar.has_slots:
             raise ReleaseError("the certificate has other periods than the files")
         self.slots = certificate.calendar.slots if day else ()
-        listed = manifest["periods"] if day else [{name: manifest.get(name) for name in ("quality", "day_variation")}]
+        listed = manifest["periods"] if day else [{"quality": manifest.get("quality")}]
         self.qualities = [_quality(each.get("quality"), certificate) for each in listed]
-        self._variation = [_rate(each.get("day_variation")) for each in listed]
         self.vehicles_per_hour: list[float | None] = [_rate(each.get("vehicles_per_hour")) for each in listed]
         if day and [_slot_named(each) for each in listed] != [_slot_named(slot.as_dict) for slot in self.slots]:
             raise ReleaseError("the certificate has other periods than the manifest")
@@ -147,7 +146,7 @@ class PartReader(Sequence[Part]):
         demand = counts = None
         if own[2] in self.files:
             demand, counts = _demand(self.files.table(own[2], DEMAND), policy, self._certificate)
-        return Part(policy, demand, counts, self.qualities[at], self._variation[at])
+        return Part(policy, demand, counts, self.qualities[at])
 
 
 @contextmanager
@@ -174,7 +173,7 @@ def _refused(place: Path) -> Iterator[None]:
 def _rate(value: object) -> float | None:
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf):
         return None if value is None else float(value)
-    raise ReleaseError("vehicles_per_hour or day_variation is not a number of at least 0")
+    raise ReleaseError("vehicles_per_hour is not a number of at least 0")
 
 
 def _slot_named(values: dict[str, Any]) -> tuple[Any, Any]:

@@ -50,7 +50,6 @@ class Release(ReleaseFrames):
     parts : of a release of several periods or kinds of days: what was released for each of `slots`. The fields above
         are then those of one of them, at first the busiest; `at` chooses another
     position : which of them
-    day_variation : how much the days' totals vary, where the policy minimizes the mean over all days
     """
 
     policy: RoutingPolicy
@@ -61,20 +60,11 @@ class Release(ReleaseFrames):
     quality: Quality | None = None
     parts: Sequence[Part] = ()
     position: int = 0
-    day_variation: float | None = None
 
     @classmethod
     def of_part(cls, only: Part, certificate: Certificate, on_saved: Callable[[str], None] | None = None) -> Release:
         """A release of one period."""
-        return cls(
-            only.policy,
-            certificate,
-            only.demand,
-            only.noisy_counts,
-            on_saved,
-            only.quality,
-            day_variation=only.day_variation,
-        )
+        return cls(only.policy, certificate, only.demand, only.noisy_counts, on_saved, only.quality)
 
     @classmethod
     def of_parts(
@@ -100,7 +90,6 @@ class Release(ReleaseFrames):
             chosen.quality,
             parts,
             position,
-            chosen.day_variation,
         )
 
     @property

@@ -14,7 +14,6 @@ import numpy as np
 
 from privroute.errors import DemandError, ReleaseError, arg
 from privroute.flows.optimum import solve_optimum
-from privroute.flows.varying_days import solve_for_all_days
 from privroute.network.changes import with_capacities, without_links
 from privroute.network.demand import Demand
 from privroute.network.display_units import Units
@@ -77,16 +76,11 @@ def reroute(
         if each.demand is None:
             raise ReleaseError("a period of the release contains no demand")
         demand = Demand(pairs, each.demand.rate_per_min[kept], expansion=each.demand.expansion)
-        variation = each.day_variation
-        solution = (
-            solve_optimum(roads, demand, fairness=fairness, gap=gap, progress=progress)
-            if variation is None
-            else solve_for_all_days(roads, demand, variation, gap=gap, progress=progress)
-        )
+        solution = solve_optimum(roads, demand, fairness=fairness, gap=gap, progress=progress)
         if solution.status != "converged":
             warnings.warn(f"the optimum of the released demand: {solution.message}", RuntimeWarning, stacklevel=2)
         counts = None if each.noisy_counts is None else each.noisy_counts[kept]
-        parts.append(Part(solution.policy, demand, counts, day_variation=variation))
+        parts.append(Part(solution.policy, demand, counts))
     changes: dict[str, Any] = {"closed": [str(label) for label in closed]}
     changes |= {"capacity_per_hour": {str(label): float(value) for label, value in capacities.items()}}
     certificate = replace(release.certificate, study=_study(release, roads, pairs, changes, other=network is not None))

@@ -53,10 +53,7 @@ def useful_in_words(release: Release) -> list[str]:
     signal, total, units = Signal.of(release), total_in_words(release.certificate), release.network.units
     said = (NOT_MEASURED,) if release.quality is None else release.quality.sentences
     sentences = [*map(units.said, said), *([] if signal is None else [signal.words])]
-    if release.day_variation is not None:
-        source = "a public figure" if release.certificate.options.get("day_variation") is not None else "with noise"
-        sentences.append(
-            f"Objective: the mean over all days, whose totals vary by {100 * release.day_variation:.3g} % ({source}). "
-            "Routes avoid links that heavy days overload; on calm days they may be longer than those of the mean day."
-        )
+    all_days = release.certificate.options.get("objective", "mean day") != "mean day"  # an option of version 0.2
+    if all_days and "rerouted" not in release.certificate.study:  # rerouting is for the mean day
+        sentences.append(f"Objective: {release.certificate.options['objective']}.")
     return sentences if total is None else [*sentences, total]

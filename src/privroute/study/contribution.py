@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from privroute.errors import HistoryError, arg, named
 from privroute.network.checks import one_of, show
 from privroute.study.guarantee import UNITS
 
-__all__ = ["Contribution", "UserUnit", "as_contribution"]
+__all__ = ["Contribution", "UserUnit", "as_contribution", "is_set_name"]
 
 UserUnit = Literal["request", "user", "user-day"]
 
 LARGEST_BOUND = 2**20
+_LONGEST_SET_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Contribution:
     max_per_pair : k_p ≤ k, requests kept of each user (and day) for one pair; default: k
     pre_bounded : they were selected once for the whole data set, before its first release, so that all releases
         together contain no more of a user; otherwise every history has its own selection
+    kept_set : name of that selection, as privroute bound gives it; two of one data set hold more of a user together
     max_for_total : K ≥ k, requests of each user (and day) that count for the total of all requests, which is measured
         as one number beside the counts. Default: it is not measured
     max_weight : W, where requests have weights: each counts as a whole number of requests, 0 to W. The bounds above are
@@ -43,6 +45,7 @@ class Contribution:
     max_for_total: int | None = None
     each_period: bool = False
     max_weight: int | None = None
+    kept_set: str | None = None
 
     def __post_init__(self) -> None:
         one_of(self.unit, ("request", "user", "user-day"), "unit", HistoryError)
@@ -56,6 +59,11 @@ class Contribution:
             raise HistoryError(
                 f"{named('pre_bounded')} is {show(self.pre_bounded)}; pass True or False, and True only with "
                 f"{arg('unit', 'user')}"
+            )
+        if self.kept_set is not None and not (self.pre_bounded and is_set_name(self.kept_set)):
+            raise HistoryError(
+                f"{named('kept_set')} is {show(self.kept_set)}; pass the name that privroute bound gave, with "
+                f"{arg('pre_bounded', True)}"
             )
         if self.each_period is not False and (self.each_period is not True or self.pre_bounded):
             raise HistoryError(
@@ -97,6 +105,11 @@ class Contribution:
         return self.max_requests * (self.max_per_pair or self.max_requests)
 
 
+def is_set_name(name: object) -> bool:
+    """Whether it can name a kept set: printable, without spaces around it."""
+    return isinstance(name, str) and 0 < len(name) <= _LONGEST_SET_NAME and name.isprintable() and name == name.strip()
+
+
 def _whole(value: object, name: str, largest: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= largest:
         raise HistoryError(f"{named(name)} is {show(value)}; pass a whole number from 1 to {largest:,}")
@@ -111,6 +124,7 @@ def as_contribution(
     max_for_total: int | None = None,
     each_period: bool = False,
     max_weight: int | None = None,
+    kept_set: str | None = None,
 ) -> Contribution | None:
     """The bound that the arguments of read_trips, or the keys of a study, name; None at request level."""
     chosen = one_of("request" if unit is None else unit, UNITS, "unit", HistoryError)
@@ -120,8 +134,8 @@ def as_contribution(
                 f"{arg('max_requests')} and {arg('max_per_pair')} bound users; pass {arg('unit', 'user')} or "
                 f"{arg('unit', 'user-day')}"
             )
-        if pre_bounded or each_period:
-            name = "pre_bounded" if pre_bounded else "each_period"
+        if pre_bounded or each_period or kept_set is not None:
+            name = "pre_bounded" if pre_bounded else "each_period" if each_period else "kept_set"
             raise HistoryError(f"{arg(name)} is about users; pass {arg('unit', 'user')}")
         if max_weight is not None:
             return Contribution("request", max_weight, max_weight, max_weight=max_weight)
@@ -131,4 +145,5 @@ def as_contribution(
             f"{arg('unit', chosen)} needs {arg('max_requests')}, how many requests of each {chosen} are kept at most"
         )
     bounded = False if pre_bounded is None else pre_bounded
-    return Contribution(chosen, max_requests, max_per_pair, bounded, max_for_total, each_period, max_weight)  # type: ignore[arg-type]  # checked there
+    given: Any = (chosen, max_requests, max_per_pair, bounded, max_for_total, each_period, max_weight, kept_set)
+    return Contribution(*given)  # checked there

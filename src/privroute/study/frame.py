@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from privroute.errors import HistoryError, arg, named
 from privroute.network.checks import check_period_of_day, check_type, show
@@ -11,6 +12,9 @@ from privroute.network.demand import check_expansion
 from privroute.network.pairs import Pairs
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
+
+if TYPE_CHECKING:
+    from privroute.study.trip_format import TripFormat
 
 __all__ = ["Frame"]
 
@@ -26,6 +30,7 @@ class Frame:
     expansion : vehicles on the road for each request in the data
     contribution : how much of one user is counted at most, or None where users are not told apart
     total_per_h : vehicles on the road per hour, if that is publicly known; the demand of bounded users is scaled to it
+    reading : columns and formats from which trips were read; None for counts that were made in another way
     """
 
     pairs: Pairs
@@ -33,6 +38,7 @@ class Frame:
     expansion: float = 1.0
     contribution: Contribution | None = None
     total_per_h: float | None = None
+    reading: TripFormat | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         check_type(self.pairs, Pairs, "pairs", HistoryError)

@@ -12,15 +12,11 @@ from privroute.network.demand import Demand
 from privroute.network.pairs import Pairs
 from privroute.study.flow_mechanisms import Minimiser, Sgd
 from privroute.study.options import (
-    DAY_VARIATION_HELP,
     FAIRNESS_HELP,
-    OBJECTIVE_HELP,
     PUBLIC_DEMAND_HELP,
-    Objective,
     check_fairness,
     check_gap,
     check_number,
-    check_objective,
     check_whole,
     option,
 )
@@ -42,12 +38,12 @@ __all__ = [
     "as_mechanism",
     "check_public_options",
     "default_mechanism",
-    "measures_days",
     "noise_is_on_flows",
     "public_options",
 ]
 
-_LATER = {"fairness", "objective", "day_variation", "smooth_periods"}  # older certificates lack them: their defaults
+_LATER = {"fairness", "smooth_periods"}  # older certificates lack them: their defaults
+_FORMER = {"objective", "day_variation"}  # options that older certificates name and no mechanism has any more
 _GAP_HELP = "Solve the optimum up to this relative gap."
 _BINS_HELP = "Number of gravity bins within which negative counts are settled."
 _SMOOTH_HELP = (
@@ -64,9 +60,6 @@ class Counts:
     fairness : from 0, least total travel time, to 1, the equilibrium, as in `solve_optimum`; the other mechanisms that
         solve an optimum of released counts have it too
     bins, smallest_bin : number and least size of the gravity bins within which negative counts are settled
-    objective : "mean day": the optimum of the mean demand; "all days": the least mean travel time over days whose
-        totals vary, for which it needs
-    day_variation : public coefficient of variation of the days' totals; None: measured, with a share of rho
     smooth_periods : of several periods, combine the noisy counts of neighbouring ones as far as they are alike
     """
 
@@ -78,8 +71,6 @@ class Counts:
     bins: int = option(20, _BINS_HELP)
     smallest_bin: int = option(200, _SMALLEST_BIN_HELP)
     fairness: float = option(0.0, FAIRNESS_HELP)
-    objective: Objective = option("mean day", OBJECTIVE_HELP)  # noqa: RUF009 - a field
-    day_variation: float | None = option(None, DAY_VARIATION_HELP)
     smooth_periods: bool = option(default=True, words=_SMOOTH_HELP)
 
     def __post_init__(self) -> None:
@@ -89,7 +80,6 @@ class Counts:
         check_fairness(self.fairness)
         check_whole("bins", self.bins, 1)
         check_whole("smallest_bin", self.smallest_bin, 1)
-        check_objective(self.objective, self.day_variation, self.fairness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +92,6 @@ class Daily:
     window : only the last N days. Default: all
     half_life_days : the weight of a day halves every N days. Default: equal weights
     next_weekday : only days of the weekday that follows the last day, if there are any: Mondays after a Sunday
-    objective, day_variation : as in Counts; where it is not public, the noisy days say it
     """
 
     name: ClassVar[str] = "daily"
@@ -116,8 +105,6 @@ class Daily:
     half_life_days: float | None = option(None, "Halve the weight of a day every N days. Default: equal weights.")
     next_weekday: bool = option(default=False, words="Use only days of the weekday that follows the last day.")
     fairness: float = option(0.0, FAIRNESS_HELP)
-    objective: Objective = option("mean day", OBJECTIVE_HELP)  # noqa: RUF009 - a field
-    day_variation: float | None = option(None, DAY_VARIATION_HELP)
 
     def __post_init__(self) -> None:
         if self.window is not None:
@@ -130,7 +117,6 @@ class Daily:
         check_fairness(self.fairness)
         check_whole("bins", self.bins, 1)
         check_whole("smallest_bin", self.smallest_bin, 1)
-        check_objective(self.objective, self.day_variation, self.fairness)
 
 
 _SHARES_SUM_TOLERANCE = 1e-9
@@ -151,7 +137,6 @@ class Layered:
     public_demand : a demand that is public, e.g. of an old survey; used where the noisy data say that it is nearer to
         the truth than a gravity model. Only its proportions matter
     gap : relative gap of the optimum
-    objective, day_variation : as in Counts
 
     Half of the shares for zones and lengths is asked first. By these answers the other half is spent on the same tables
     or, where trips abound, on pairs; where trips are very few, all that is left is spent on zones and the total.
@@ -171,13 +156,10 @@ class Layered:
     public_demand: Demand | None = option(None, PUBLIC_DEMAND_HELP)  # noqa: RUF009 - a field
     gap: float = option(1e-8, _GAP_HELP)
     fairness: float = option(0.0, FAIRNESS_HELP)
-    objective: Objective = option("mean day", OBJECTIVE_HELP)  # noqa: RUF009 - a field
-    day_variation: float | None = option(None, DAY_VARIATION_HELP)
 
     def __post_init__(self) -> None:
         check_gap(self.gap)
         check_fairness(self.fairness)
-        check_objective(self.objective, self.day_variation, self.fairness)
         for name in ("pairs_share", "zones_share", "lengths_share"):
             check_number(name, getattr(self, name), below=1.0)
         check_number("links_share", self.links_share, least=0.0, below=1.0)
@@ -248,11 +230,6 @@ def noise_is_on_flows(name: str) -> bool:
     return name in MECHANISMS and MECHANISMS[name].on_flows
 
 
-def measures_days(name: str, options: Mapping[str, Any]) -> bool:
-    """Whether a mechanism with these options spends a share of rho on the variation of the days' totals."""
-    return options.get("objective") == "all days" and options.get("day_variation") is None and name != "daily"
-
-
 def as_mechanism(mechanism: str | Mechanism) -> Mechanism:
     """Return the mechanism itself, or the one of this name with its default options."""
     if type(mechanism) in MECHANISMS.values():  # no proof is about a subclass
@@ -269,9 +246,14 @@ def check_public_options(name: object, options: Mapping[str, Any]) -> None:
     if kind is None:
         raise GuaranteeError(f"the mechanism {show(name)} is not known")
     names = {item.name for item in fields(kind)}
-    if not names - _LATER <= set(options) <= names:
+    if not names - _LATER <= set(options) <= names | _FORMER:
         raise GuaranteeError(f"the mechanism {name} has other options than {', '.join(options) or 'none'}")
     given = dict(options)
+    variation = given.pop("day_variation", None)
+    if given.pop("objective", "mean day") not in {"mean day", "all days"} or not (
+        variation is None or (type(variation) in {int, float} and variation >= 0)
+    ):
+        raise GuaranteeError(f"the mechanism {name} has an objective that no version had")
     public = given.pop("public_demand", None)
     if public is not None and not (isinstance(public, str) and public.startswith("sha256 ")):
         raise GuaranteeError("public_demand is not named by its digest")

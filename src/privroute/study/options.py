@@ -4,41 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any
 
-from privroute.errors import GuaranteeError, NetworkError, named
+from privroute.errors import GuaranteeError, named
 from privroute.network.checks import show
-from privroute.network.curves import CURVES, number_of
 from privroute.network.demand import Demand
 
-if TYPE_CHECKING:
-    from privroute.network.latency import Latency
-
 __all__ = [
-    "DAY_VARIATION_HELP",
     "FAIRNESS_HELP",
-    "OBJECTIVE_HELP",
     "PUBLIC_DEMAND_HELP",
-    "Objective",
-    "check_curves_of_all_days",
     "check_demand",
     "check_fairness",
     "check_gap",
     "check_number",
-    "check_objective",
     "check_whole",
     "option",
 ]
 
-Objective = Literal["mean day", "all days"]
-OBJECTIVE_HELP = (
-    "Minimize the travel time of the mean day, or the mean over all days, whose totals differ. Default: mean day."
-)
-DAY_VARIATION_HELP = (
-    "With all days: public coefficient of variation of the days' totals, like 0.18. Default: measured, with 2 % of rho."
-)
-
-_MOST_VARIATION = 2.0
 _TINY, _HUGE = 1e-100, 1e100  # squares of options, and what is made of them, stay within float64
 
 FAIRNESS_HELP = "From 0, least total travel time, to 1, equal times on the routes of a pair (equilibrium)."
@@ -57,32 +39,6 @@ def check_whole(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise GuaranteeError(f"{named(name)} is {value!r}; pass a whole number of at least {least}")
-
-
-def check_objective(objective: object, variation: object, fairness: float) -> None:
-    """Refuse an objective that is not known, and a variation or fairness that belongs to another objective."""
-    if objective not in get_args(Objective):
-        raise GuaranteeError(f"{named('objective')} is {show(objective)}; pass one of {', '.join(get_args(Objective))}")
-    if objective == "all days" and fairness:
-        raise GuaranteeError(f"{named('fairness')} is only valid with the objective mean day; omit one of them")
-    if variation is None:
-        return
-    if isinstance(variation, bool) or not isinstance(variation, int | float) or not 0 <= variation <= _MOST_VARIATION:
-        raise GuaranteeError(
-            f"{named('day_variation')} is {show(variation)}; pass a number from 0 to {_MOST_VARIATION:g}, like 0.18"
-        )
-    if objective != "all days":
-        raise GuaranteeError(f"{named('day_variation')} is only valid with the objective all days; omit it")
-
-
-def check_curves_of_all_days(latency: Latency) -> None:
-    """Refuse curves whose mean over days that differ by whole factors is not known."""
-    other = sorted({list(CURVES)[number] for number in set(latency.curve.tolist()) - {number_of("bpr")}})
-    if other:
-        raise NetworkError(
-            f"the optimum over all days is known for BPR curves, and the network has {', '.join(other)}; use the "
-            'objective "mean day"'
-        )
 
 
 def check_gap(value: object) -> None:

@@ -50,9 +50,6 @@ LARGEST_SHARE = 0.45
 TOTAL_SHARE = 0.02
 """Of rho, spent on measuring the total where users are bounded and that is asked for."""
 
-DAYS_SHARE = 0.02
-"""Of rho, spent on measuring how much the days' totals vary where the objective is all days."""
-
 SECTIONS = {
     "network": "Network: a file of OpenStreetMap, OSMnx, TNTP, SNDlib or Topology Zoo, a GMNS folder, or sioux-falls "
     "(built in).",
@@ -306,6 +303,7 @@ KEYS: dict[str, Key] = {
             YES_NO,
             "Assert that the files were limited like this once, before the first release (budget --kept-requests).",
         ),
+        Key("unit", "kept_set", TEXT, "Name of the kept set, as privroute bound printed it."),
         Key(
             "unit",
             "each_period",
@@ -422,6 +420,12 @@ KEYS: dict[str, Key] = {
             "trips", "time_format", TEXT, "Format of time strings, like '%d.%m.%Y %H:%M'. Default: 2026-03-02 07:15:00."
         ),
         Key("trips", "epoch_unit", choice_of(*get_args(EpochUnit)), "Unit of numeric times, counted from 1970 in UTC."),
+        Key(
+            "trips",
+            "times_as_before",
+            YES_NO,
+            "Assert that these columns and formats give each trip the time that earlier releases read (ledger).",
+        ),
         Key("trips", "weight", TEXT, "Column of weights, like a volume of data. Default: every trip counts as one."),
         Key("trips", "weight_unit", NUMBER, "Weight that counts as one trip; weights are rounded to it.", default=1.0),
         Key(

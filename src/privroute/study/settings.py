@@ -158,6 +158,7 @@ class Settings:
             max_for_total=self.get("unit.max_for_total"),
             each_period=bool(self.get("unit.each_period")),
             max_weight=self.get("unit.max_weight"),
+            kept_set=self.get("unit.kept_set"),
         )
 
     def trip_format(self) -> TripFormat:

@@ -17,7 +17,6 @@ from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, check_unit
 from privroute.study.keys import PATH
 from privroute.study.mechanisms import Mechanism, Unprotected, as_mechanism, default_mechanism, public_options
-from privroute.study.options import check_curves_of_all_days
 from privroute.study.period_shares import period_shares
 from privroute.study.schema import KEYS, LARGEST_SHARE, QUALITY_SHARE, TOTAL_SHARE
 from privroute.study.settings import Settings, spelt_as_key
@@ -89,8 +88,6 @@ class Study:
                 f"the mechanism {chosen.name!r} is proven for travel times alone, but links of this network cost "
                 "something beside time; choose counts, daily or layered, or a network without fixed costs"
             )
-        if getattr(chosen, "objective", None) == "all days":  # before anything is charged
-            check_curves_of_all_days(self.network.latency)
         _check_share("quality_share", self.quality_share, least=0.0)
         _check_share("total_share", self.total_share, least=_SMALLEST_SHARE)
         period_shares(self.calendar, self.frame.contribution, self.period_weights)
@@ -300,7 +297,8 @@ def bounds_as_dict(kept: Contribution) -> dict[str, Any]:
     """Plain values of the bounds on users."""
     values = {"max_requests": kept.max_requests, "max_per_pair": kept.max_per_pair, "pre_bounded": kept.pre_bounded}
     weighed = {} if kept.max_weight is None else {"max_weight": kept.max_weight}
-    return values | ({"each_period": True} if kept.each_period else {}) | weighed
+    named = {} if kept.kept_set is None else {"kept_set": kept.kept_set}
+    return values | ({"each_period": True} if kept.each_period else {}) | weighed | named
 
 
 def _bounds_as_keys(kept: Contribution) -> dict[str, Any]:

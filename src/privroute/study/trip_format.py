@@ -23,6 +23,8 @@ class TripFormat:
     time_format : of texts, in the letters of strptime; epoch_unit : of numbers, counted from 1970 in UTC
     weight : column of the requests' weights, None where every request counts once; weight_unit : the weight that counts
         as one request. A weight is rounded to a whole number of these, and cut off at the study's max_weight
+    times_as_before : the curator asserts that other columns or formats than those of earlier releases give each trip
+        the same time; a ledger asks for it where they differ
     max_zone_distance_km : coordinates that are in no zone and farther than this from every zone belong to no zone;
         None: 0 for polygons, the width of a grid's cells, 1 km for zones without areas
     """
@@ -36,6 +38,7 @@ class TripFormat:
     max_zone_distance_km: float | None = None
     weight: str | None = None
     weight_unit: float = 1.0
+    times_as_before: bool = False
 
     def __post_init__(self) -> None:
         for name in ("departure", "user"):
@@ -51,6 +54,8 @@ class TripFormat:
             two = isinstance(given, tuple | list) and len(given) == len(("longitude", "latitude"))
             column = tuple(_column(part, name) for part in given) if two else _column(given, name)
             object.__setattr__(self, name, column)
+        if not isinstance(self.times_as_before, bool):
+            raise HistoryError(f"{named('times_as_before')} is {show(self.times_as_before)}; pass True or False")
         if self.max_zone_distance_km is not None:
             distance = real_number(
                 self.max_zone_distance_km,
