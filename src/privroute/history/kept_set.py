@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from privroute.history.duckdb_tables import DuckDBTable
     from privroute.history.trip_batches import Form
     from privroute.history.trip_database import Database
     from privroute.history.trip_files import Source
@@ -65,7 +66,8 @@ def bound_trips(
 ) -> tuple[int, int]:
     """Write PRIVATE files with at most `max_requests` trips of each user, chosen at random within each user.
 
-    files : all trips of the data set, as in read_trips; out : a folder that is not there yet, made with mode 0700
+    files : all trips of the data set, files or tables of DuckDB as in read_trips
+    out : a folder that is not there yet, made with mode 0700
     max_per_pair : of these at most this many with the same origin and destination; needs columns of zones
     trips : names of the columns
     previous : kept sets of earlier trips of the same users. What they hold of a user counts towards the bounds, so that
@@ -91,7 +93,7 @@ def bound_trips(
         raise HistoryError("one column is named for two things; a kept set has a column for each: copy it first")
     earlier = [_checked(Path(folder), bounds) for folder in previous]
     with open_database(memory_mb, temp_folder) as database:
-        source = _one_source(find_files(files), roles)
+        source = _one_source(find_files(files, rows_are_trips=layout.rows_are_trips), roles)
         before = _one_source(earlier, roles) if earlier else None
         if before is not None and before.forms != source.forms:
             raise HistoryError(f"{earlier[0]}: its columns have other types than the new files; convert them")
@@ -123,7 +125,7 @@ def _checked(folder: Path, bounds: Contribution) -> Path:
     return folder / TRIPS
 
 
-def _one_source(paths: list[Path], roles: Mapping[str, str]) -> Source:
+def _one_source(paths: Sequence[Path | DuckDBTable], roles: Mapping[str, str]) -> Source:
     found = sources(paths, roles)
     if len(found) > 1:
         raise HistoryError(
