@@ -136,7 +136,7 @@ class Statements:
     def _salted(self) -> Keys:
         text = self.dialect.text
         parts = [put(text, name) for name in ("clock_us", "pair", "copy")]
-        salted = " || '/' || ".join(("(SELECT salt FROM {salt})", *parts, "user_id"))
+        salted = " || '/' || ".join(("(SELECT s.salt FROM {salt} AS s)", *parts, "user_id"))
         return Keys(put(self.dialect.digest, salted), self.dialect.copies)
 
     def _usable(self) -> str:

@@ -191,12 +191,12 @@ def find_files(files: object, *, rows_are_trips: bool = False) -> list[Path | Du
         raise no_source(files)
     if not given:
         raise HistoryError("there are no files; pass a path, a pattern like 'trips/*.parquet', or a list of them")
+    if any(map(is_on_server, given)):
+        raise HistoryError("a table on a server is read alone; pass its address, and nothing else")
     found: dict[tuple[Any, ...], Path | DuckDBTable] = {}
     for item in given:
         if not isinstance(item, str | os.PathLike) or not isinstance(os.fspath(item), str) or "\0" in os.fspath(item):
             raise no_source(item)
-        if is_on_server(item):
-            raise HistoryError("a table on a server is read alone; pass its address, and nothing else")
         table = None if os.path.exists(item) and "#" in str(item) else DuckDBTable.at(item)  # noqa: PTH110
         for path in _matches(item if table is None else table.path):
             if table is None:
