@@ -1,8 +1,9 @@
 """The same dirty trips counted by DuckDB, PostgreSQL and Spark: counts by digest, and Spark's time against by hand.
 
-Three million trips have missing and impossible times, duplicates, users with thousands of trips and users without an
-id, zones that are none, and the night on which clocks change. Each engine counts them at request and at user level,
-under one salt, with times by the clock and in UTC. The digests of all counts must agree, and of what became of rows.
+The trips are in a table of a DuckDB file, of a PostgreSQL server, and of Spark's catalog, as Parquet files. Three
+million have missing and impossible times, duplicates, users with thousands of trips and users without an id, zones that
+are none, and the night on which clocks change. Each engine counts them at request and at user level, under one salt,
+with times by the clock and in UTC. The digests of all counts must agree, and of what became of rows.
 
 By hand means: the query that a person writes for just these settings in Spark, with the same joins and the same blanks
 around zones, in turns with ours, on twenty million such trips in several files. Both must count the same trips. The
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import duckdb
 import numpy as np
@@ -32,10 +34,11 @@ from servers import PostgreSQL, postgresql_programs
 from trips import network
 
 import privroute as pr
-from privroute.history import trip_engines
+from privroute.history import bounding
+from privroute.history import trips as reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from privroute.history.trip_rows import TripRows
 
@@ -144,18 +147,35 @@ def spark_session() -> Iterator[Any]:
         session.stop()
 
 
-def in_duckdb(table: pa.Table) -> Any:
-    """A table of a DuckDB of its own, as a relation."""
-    connection: Any = duckdb.connect()
-    connection.from_arrow(table).create("trips")
-    return connection.table("trips")
+def in_duckdb(table: pa.Table, folder: Path) -> str:
+    """The address of a table in a new DuckDB file."""
+    path = folder / f"{uuid4().hex}.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.from_arrow(table).create("trips")
+    return f"{path}#trips"
+
+
+def in_spark(session: Any, path: Path, name: str = "trips") -> str:
+    """The address of a table in Spark's catalog, of Parquet files."""
+    session.sql(f"DROP TABLE IF EXISTS {name}")
+    session.sql(f"CREATE TABLE {name} USING parquet LOCATION '{path}'")
+    return f"spark://#{name}"
+
+
+def choose_alike() -> None:
+    """Let all readers keep the same requests of users: by one salt, and keys in hexadecimal digits."""
+    salt = "5a" * 16
+    key = f"md5('{salt}' || '/' || clock_us || '/' || pair || '/' || copy || '/' || user_id)"
+    reader.new_salt = lambda: salt  # type: ignore[attr-defined]
+    bounding.Keys.of_files = classmethod(lambda cls, **_: cls(key))  # type: ignore[method-assign,assignment]
 
 
 def digest(source: Any, case: dict[str, Any]) -> tuple[str, float]:
     """Of all counts and of what became of rows; and seconds."""
     seen: list[TripRows] = []
     begin = time.perf_counter()
-    history = pr.read_trips(source, ROADS, period=HOURS, dates=(FIRST, LAST), report=seen.append, **case)
+    wanted = {"period": HOURS, "dates": (FIRST, LAST), "rows_are_trips": "#" in str(source), **case}
+    history = pr.read_trips(source, ROADS, report=seen.append, **wanted)
     seconds = time.perf_counter() - begin
     told = repr((history.cells.tolist(), history.trips.tolist(), sorted(seen[0].numbers.items())))
     return hashlib.sha256(told.encode()).hexdigest()[:16], seconds
@@ -179,11 +199,10 @@ def by_hand(session: Any, path: Path) -> int:
     return int(sum(found.column("n").to_pylist()))
 
 
-def by_privroute(session: Any, path: Path) -> int:
+def by_privroute(address: str) -> int:
     """The same with the package."""
-    frame = session.read.parquet(str(path))
     settings: dict[str, Any] = {"period": ("07:00", "09:00"), "dates": (FIRST, LAST), "departure": "clock"}
-    return int(pr.read_trips(frame, ROADS, report=lambda _: None, **settings).counts.sum())
+    return int(pr.read_trips(address, ROADS, report=lambda _: None, rows_are_trips=True, **settings).counts.sum())
 
 
 def against_by_hand(session: Any, path: Path, repeats: int, quiet: bool) -> dict[str, float]:
@@ -193,13 +212,17 @@ def against_by_hand(session: Any, path: Path, repeats: int, quiet: bool) -> dict
     ends = pa.table({"origin": pairs.origin, "destination": pairs.destination, "pair": np.arange(len(pairs))})
     session.createDataFrame(zones).createOrReplaceTempView("zones_by_hand")
     session.createDataFrame(ends).createOrReplaceTempView("pairs_by_hand")
-    ways = {"by_hand": by_hand, "privroute": by_privroute}
+    address = in_spark(session, path, "many_trips")
+    ways: dict[str, Callable[[], int]] = {
+        "by_hand": lambda: by_hand(session, path),
+        "privroute": lambda: by_privroute(address),
+    }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     counted: set[int] = set()
     for turn in range(repeats + WARM):
         for name, way in ways.items():
             begin = time.perf_counter()
-            found = way(session, path)
+            found = way()
             if turn >= WARM:
                 seconds[name].append(time.perf_counter() - begin)
             counted.add(found)
@@ -232,15 +255,15 @@ def main() -> None:
         options.without.append("spark")
     cases = {} if "counts" in options.without else CASES
     rows = options.rows or (ROWS // 10 if options.quick else ROWS)
-    vars(trip_engines)["new_salt"] = lambda: "5a" * 16  # so that all choose the same requests
+    choose_alike()
     seen: dict[str, dict[str, tuple[str, float]]] = {}
     spark: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         table = dirty_trips(rows)
         pq.write_table(table, folder / "trips.parquet")
-        relation = in_duckdb(table)
-        seen["duckdb"] = {case: digest(relation, settings) for case, settings in cases.items()}
+        address = in_duckdb(table, folder)
+        seen["duckdb"] = {case: digest(address, settings) for case, settings in cases.items()}
         say(options.json, f"duckdb: {seen['duckdb']}")
         if "postgresql" not in options.without:
             with PostgreSQL() as server:
@@ -249,8 +272,8 @@ def main() -> None:
             say(options.json, f"postgresql: {seen['postgresql']}")
         if "spark" not in options.without:
             with spark_session() as session:
-                frame = session.read.parquet(str(folder / "trips.parquet"))
-                seen["spark"] = {case: digest(frame, settings) for case, settings in cases.items()}
+                address = in_spark(session, folder / "trips.parquet")
+                seen["spark"] = {case: digest(address, settings) for case, settings in cases.items()}
                 say(options.json, f"spark: {seen['spark']}")
                 if "by-hand" not in options.without:
                     trips = many_trips(folder / "many", options.rows or ROWS_BY_HAND // (10 if options.quick else 1))

@@ -17,6 +17,6 @@ POSTGRES = pytest.mark.xdist_group("postgresql")
 def counted(source: Any, **wanted: Any) -> tuple[list[int], Any]:
     """Counts of all days and pairs, and what became of rows."""
     seen: list[Any] = []
-    found = pr.read_trips(source, ROADS, report=seen.append, **(GRID | wanted))
+    found = pr.read_trips(source, ROADS, report=seen.append, **(GRID | {"rows_are_trips": True} | wanted))
     counts = found.counts.ravel() if isinstance(found, pr.DemandHistory) else np.append(found.cells, found.trips)
     return counts.tolist(), seen[0]

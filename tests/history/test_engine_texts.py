@@ -1,4 +1,4 @@
-"""Texts of tables, times and ids, are read in DuckDB, PostgreSQL and Spark by the rules for files."""
+"""Texts of tables, times and ids, are read in PostgreSQL and Spark by the rules for files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from engines import ROADS, in_duckdb
+from engines import ROADS, in_duckdb, in_spark
 from servers import PostgreSQL
 
 import privroute as pr
-from privroute.history import bounding, trip_engines
-from privroute.history.dialects import DUCKDB, POSTGRESQL, SPARK, Dialect, put
+from privroute.history.dialects import POSTGRESQL, SPARK, Dialect, put
 from privroute.history.engine_texts import Step, time_steps, user_steps
 from privroute.history.trip_columns import TimeReading, user_key
 from privroute.history.trip_texts import TextRule
@@ -44,7 +43,6 @@ class Engines:
         """Of each engine, the columns `shown` by text; steps by the name of the dialect."""
         table = pa.table({"place": range(len(texts)), "given": pa.array(texts, pa.string())})
         found = {}
-        found["DuckDB"] = _in_duckdb(table, _chain(DUCKDB, steps["DuckDB"], shown, "texts"))
         with psycopg.connect(self._url, autocommit=True) as server, server.cursor() as cursor:
             cursor.execute("CREATE TEMP TABLE texts (place int, given text)")
             cursor.executemany("INSERT INTO texts VALUES (%s, %s)", list(enumerate(texts)))
@@ -143,7 +141,7 @@ def test_times_are_read_as_in_files(engines: Engines, zone: str | None) -> None:
             {"told": put(each.trimmed, "given")},
             *time_steps(each, "told", with_offset=zone is not None),
         ]
-        for each in (DUCKDB, POSTGRESQL, SPARK)
+        for each in (POSTGRESQL, SPARK)
     }
     for engine, found in engines.values(texts, steps, "local_us, utc_us").items():
         differ = [(text, a, b) for text, a, b in zip(texts, files, found, strict=True) if a != b]
@@ -225,7 +223,7 @@ def test_ids_are_unified_as_in_files(engines: Engines) -> None:
     canonical = TextRule(user_ids=True).read(offset, given, np.array([text is not None for text in texts]))
     table = pa.table({"place": range(len(texts)), "user_id": canonical})
     files = _in_duckdb(table, f"SELECT {user_key('user_id', 'text')} FROM texts ORDER BY place")  # noqa: S608
-    steps = {each.name: user_steps(each, "given") for each in (DUCKDB, POSTGRESQL, SPARK)}
+    steps = {each.name: user_steps(each, "given") for each in (POSTGRESQL, SPARK)}
     for engine, found in engines.values(texts, steps, "user_id").items():
         differ = [(text, a, b) for text, a, b in zip(texts, files, found, strict=True) if a != b]
         assert not differ, (engine, len(differ), differ[:5])
@@ -234,11 +232,9 @@ def test_ids_are_unified_as_in_files(engines: Engines) -> None:
 
 @pytest.mark.parametrize("level", [{}, {"unit": "user", "max_requests": 1}])
 def test_tables_of_texts_are_counted_alike(
-    postgresql: PostgreSQL, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: dict[str, Any]
+    postgresql: PostgreSQL, spark: Any, tmp_path: Path, level: dict[str, Any]
 ) -> None:
     """Every line end behind an id and a time, which Java's $ passes over; at user level every id counts once."""
-    for module in (trip_engines, bounding):
-        monkeypatch.setattr(module, "new_salt", lambda: "5a" * 16)
     times = [
         "2026-03-02 07:15:00",
         "2026-03-02T07:15Z",
@@ -274,11 +270,12 @@ def test_tables_of_texts_are_counted_alike(
     seen: list[Any] = []
     sources = (
         path,
-        in_duckdb(table),
+        in_duckdb(table, tmp_path),
         f"{postgresql.url}#texts_of_trips",
-        spark.read.parquet(str(path)),
+        in_spark(spark, path),
     )
-    found = [pr.read_trips(source, ROADS, report=seen.append, **wanted, **level).counts for source in sources]
+    options = wanted | level | {"rows_are_trips": True}
+    found = [pr.read_trips(source, ROADS, report=seen.append, **options).counts for source in sources]
     assert [rows.numbers for rows in seen] == [seen[0].numbers] * len(sources)
     if level:
         assert 3 <= seen[0].counted <= 6  # 12, u and the universal id, also with \x1f, which is no blank
@@ -292,7 +289,7 @@ def test_what_stands_for_a_long_id_is_its_sha_256_with_a_tag(engines: Engines) -
     texts: list[str | None] = ["x" * 300, "é" * 300, "'\\\n" * 100, None]
     steps = {
         dialect.name: [{"user_text": put(dialect.long_id, "given")}, *user_steps(dialect, "user_text")]
-        for dialect in (DUCKDB, POSTGRESQL, SPARK)
+        for dialect in (POSTGRESQL, SPARK)
     }
     wanted = [(text and f"sha256:{hashlib.sha256(text.encode()).hexdigest()}",) for text in texts]
     assert engines.values(texts, steps, "user_id") == dict.fromkeys(steps, wanted)

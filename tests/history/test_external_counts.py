@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,16 @@ from privroute.release.explanation import explain
 
 CITY = pr.sioux_falls()
 DAY = dt.date(2026, 3, 2)
+TABLES = pr.TripFormat(rows_are_trips=True)
 
 
 def study(period: Any = ("07:00", "08:00"), **bounds: Any) -> pr.Study:
     calendar = pr.Calendar.of(period, (DAY, DAY + dt.timedelta(days=1)))
     contribution = pr.Contribution(**bounds) if bounds else None
     frame = pr.Frame(CITY.demand.pairs, calendar, contribution=contribution)
-    return pr.Study(CITY.network, frame, pr.Guarantee(1.0, 1e-6, bounds.get("unit", "request")), pr.Counts())
+    return pr.Study(
+        CITY.network, frame, pr.Guarantee(1.0, 1e-6, bounds.get("unit", "request")), pr.Counts(), trips=TABLES
+    )
 
 
 def table(**columns: Any) -> pa.Table:
@@ -111,12 +115,14 @@ def test_the_certificate_says_what_was_asserted(tmp_path: Path) -> None:
     release.save(tmp_path / "out")
     again = pr.load_release(tmp_path / "out").certificate
     assert again.data == "counts"
-    assert "asserted by the publisher and was not checked" in str(explain(again))
+    said = str(explain(again))
+    assert "Asserted by the publisher and not checked: one row is one trip" in said
+    assert "each trip is in at most one count" in said
 
 
 def test_a_stream_does_not_take_them(tmp_path: Path) -> None:
     one = pr.Frame(CITY.demand.pairs, pr.Calendar.of(("07:00", "08:00"), (DAY, DAY)))
-    of_one_day = pr.Study(CITY.network, one, pr.Guarantee(1.0, 1e-6), pr.Counts())
+    of_one_day = pr.Study(CITY.network, one, pr.Guarantee(1.0, 1e-6), pr.Counts(), trips=TABLES)
     counts = pr.read_counts(table(), of_one_day, report=lambda _: None)
     with pytest.raises(HistoryError, match="counted by privroute"):
         pr.Stream(tmp_path / "days", CITY.network, pr.Guarantee(1.0, 1e-6)).add_day(counts)
@@ -144,6 +150,12 @@ def test_files_that_are_no_parquet_are_refused(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match="cannot be read as Parquet") as caught:
             pr.read_counts(tmp_path / name, study())
         assert "secret" not in str(caught.value)
+
+
+def test_what_nobody_checks_has_to_be_asserted() -> None:
+    unsaid = replace(study(), trips=pr.TripFormat())
+    with pytest.raises(HistoryError, match="Pass trips.rows_are_trips = true to assert that one row is one trip"):
+        pr.read_counts(table(), unsaid)
 
 
 def test_other_sources_and_totals_are_refused() -> None:

@@ -49,7 +49,7 @@ def test_a_count_that_no_path_connects_is_dropped(tmp_path: Path) -> None:
     seen: list[TripRows] = []
     path.write_text("date,origin,destination,trips\n2026-03-02,c,a,5\n2026-03-03,a,c,2\n2026-03-02,c,c,7\n")
     of_file = pr.read_daily_od(path, ROADS, dates=DATES, on_unreachable="drop", report=seen.append)
-    study = pr.Study(ROADS, of_file.frame, pr.Guarantee(1.0, 1e-6), pr.Counts())
+    study = pr.Study(ROADS, of_file.frame, pr.Guarantee(1.0, 1e-6), trips=pr.TripFormat(rows_are_trips=True))
     table = pa.table({"day": ["2026-03-02", "2026-03-03"] * 2, "origin": list("caca"), "destination": list("accc")})
     given = pr.read_counts(table.append_column("trips", pa.array([5, 2, 7, 4])), study, report=seen.append)
     for history, trips in ((of_file, 2), (given, 6)):

@@ -14,7 +14,7 @@ import pytest
 
 import privroute as pr
 from privroute.errors import HistoryError
-from privroute.history import bounding, trip_columns, trip_scan, trips
+from privroute.history import bounding, trip_columns, trip_scan
 from privroute.history.trip_rows import TripRows
 from privroute.privacy.sensitivity import summed_counts_sensitivity
 from privroute.study.contribution import Contribution
@@ -228,7 +228,6 @@ weight_unit = 2.5
     assert pr.Study.load(tmp_path / "again.toml") == study
 
 
-def test_tables_of_engines_with_weights_are_refused(network: pr.Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trips, "is_engine_source", lambda _source: True)
-    with pytest.raises(HistoryError, match="weights are read from files only"):
-        pr.read_trips(object(), network, weight="volume", max_weight=7, **READ)
+def test_tables_on_servers_with_weights_are_refused(network: pr.Network) -> None:
+    with pytest.raises(HistoryError, match="weights are read from files and tables of DuckDB only"):
+        pr.read_trips("spark://#trips", network, weight="volume", max_weight=7, rows_are_trips=True, **READ)

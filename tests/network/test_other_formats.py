@@ -213,7 +213,7 @@ def test_the_larger_the_value_the_darker_the_link() -> None:
     axes = pr.draw_network(network, link_values=np.arange(76.0), axes=Figure().add_subplot())
     lines = next(item for item in axes.collections if isinstance(item, LineCollection))
     lines.update_scalarmappable()
-    lightness = lines.get_edgecolors()[:, :3] @ [0.2126, 0.7152, 0.0722]
+    lightness = np.asarray(lines.get_colors())[:, :3] @ [0.2126, 0.7152, 0.0722]
     assert lightness[0] < 0.95  # visible on white
     assert (np.diff(lightness) < 0).all()
 

@@ -11,13 +11,15 @@ from privroute.cli.terminal import bar, line, say
 __all__ = ["bound"]
 
 
-@with_keys("trips.departure", "trips.origin", "trips.destination", "trips.user")
+@with_keys("trips.departure", "trips.origin", "trips.destination", "trips.user", "trips.rows_are_trips")
 def bound(
     given: dict[str, Any],
     trips: Annotated[
         list[str],
         typer.Argument(
-            metavar="TRIPS...", help="PRIVATE: all trip files of the data set; accepts patterns.", show_default=False
+            metavar="TRIPS...",
+            help="PRIVATE: all trip files of the data set; accepts patterns. Or a table: fleet.duckdb#table.",
+            show_default=False,
         ),
     ],
     max_requests: Annotated[int, typer.Option(help="Keep at most this many trips of each user.", show_default=False)],

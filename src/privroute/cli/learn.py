@@ -46,8 +46,9 @@ def learn(
     trips: Annotated[
         list[str] | None,
         _private(
-            "PRIVATE: CSV or Parquet files with one row per trip; accepts patterns, may be repeated. Or one table: "
-            "postgresql://user@host/database#table, spark://host:7077#table.",
+            "PRIVATE: CSV or Parquet files with one row per trip; accepts patterns, may be repeated. Or a table, with "
+            "--rows-are-trips: fleet.duckdb#table, postgresql://user@host/database#schema.table, "
+            "spark://host:7077#schema.table.",
             "FILES",
         ),
     ] = None,
@@ -101,7 +102,8 @@ def learn(
     privacy costs of several releases from the same trips add up.
     """
     with interruption_told(out) as learning:
-        from privroute.mechanism.learn import Announcement  # noqa: PLC0415 - the private side
+        from privroute.history.trip_tables import is_on_server  # noqa: PLC0415 - the private side
+        from privroute.mechanism.learn import Announcement  # noqa: PLC0415
 
         if out is None and not dry_run:
             raise InputError("--out is missing: pass the folder for the release, or --dry-run to write none")
@@ -128,7 +130,7 @@ def learn(
         with bar() as progress:
             data = (
                 pr.read_trips(
-                    _source(trips),
+                    trips,
                     chosen,
                     diagnostics=diagnostics,
                     report=reports.append,
@@ -143,7 +145,7 @@ def learn(
         if announced is not None:
             _say_signal(data, announced)
         if dry_run or out is None:
-            if trips and isinstance(_source(trips), list):
+            if trips and not is_on_server(trips[0]):
                 say_profile(trips, chosen, data, reports[-1], memory_mb=memory_mb, temp_folder=temp_folder)
             say("Dry run: nothing was charged and nothing was released.")
             return
@@ -154,17 +156,6 @@ def learn(
         _tell(release, guarantee, out)
 
 
-def _source(trips: list[str]) -> list[str] | str:
-    """Files, or the address of one table."""
-    from privroute.history.trip_engines import is_engine_source  # noqa: PLC0415 - the private side
-
-    if not any(is_engine_source(each) for each in trips):
-        return trips
-    if len(trips) > 1:
-        raise InputError("--trips takes files, or one table; pass one address, such as that of a view")
-    return trips[0]
-
-
 def _check_files(
     settings: "Settings", trips: list[str] | None, history: Path | None, diagnostics: Path | None, out: Path | None
 ) -> None:
@@ -172,7 +163,6 @@ def _check_files(
     if trips and history is not None:
         raise InputError("--trips and --history exclude each other; pass one")
     if trips:
-        _source(trips)
         if "calendar.period_min" in settings.values:
             raise InputError(f"--trips excludes {named('period_min')}; pass {named('period')}, like 07:00-08:00")
         if "calendar.periods" not in settings.values:

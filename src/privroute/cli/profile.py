@@ -55,6 +55,12 @@ def say_profile(
             if count
         ],
     )
+    if found.copies:
+        line(
+            f"{_PRIVATE}: {found.copies:,} rows are copies of other rows in all columns that are read "
+            f"({', '.join(found.compared)}). Each counts; remove those that are the same {units.request} twice",
+            style="yellow",
+        )
     if found.minutes is not None:
         spans = [f"free-flow {units.times} {_three(tuple(map(units.time_of, found.minutes)))}"]
         if found.kilometres is not None:

@@ -42,6 +42,7 @@ LEARN_KEYS = (
     *("calendar.period_min", "unit.protect", "unit.max_requests", "unit.max_per_pair", "unit.pre_bounded"),
     *("data.expansion", "guarantee.epsilon", "guarantee.delta", "mechanism.name", "mechanism.alpha"),
     *("trips.departure", "trips.origin", "trips.destination", "trips.user", "trips.max_zone_distance_km"),
+    "trips.rows_are_trips",
 )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import datetime as dt
     import os
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from privroute.history.trip_files import TripFile
     from privroute.network.network import Network
@@ -90,7 +91,7 @@ def read_daily_od(
     # everything above is public and has been checked; here the private file is opened
     became: Counter[str] = Counter()
     file = csv_file(as_path(path), dict(zip(_ROLES, names, strict=True)), _COLUMN_ADVICE)
-    for row in _rows(file, became):
+    for row in _rows(as_path(path), file, became):
         day, number = _day(row[0], frame.calendar.first, row_of_day), _count(row[3])
         ends = (node.get(_label(row[1])), node.get(_label(row[2])))
         pair = None if None in ends else place.get(ends)
@@ -102,7 +103,7 @@ def read_daily_od(
     return DemandHistory.of(frame, counts)
 
 
-def _rows(file: TripFile, became: Counter[str]) -> Iterator[tuple[str, ...]]:
+def _rows(path: Path, file: TripFile, became: Counter[str]) -> Iterator[tuple[str, ...]]:
     """The cells of every line that is a row; the others are counted."""
 
     def dropped(lines: int) -> None:
@@ -111,13 +112,13 @@ def _rows(file: TripFile, became: Counter[str]) -> Iterator[tuple[str, ...]]:
     failed = True
     try:
         positions = list(file.columns.values())
-        for columns in csv_batches(file.path, str(file.delimiter), file.cells, positions, dropped):
+        for columns in csv_batches(path, str(file.delimiter), file.cells, positions, dropped):
             yield from zip(*(column.to_pylist() for column in columns), strict=True)
         failed = False
     except OSError:
         pass
     if failed:
-        raise FormatError(file.path, "cannot be read to its end; it is damaged")
+        raise FormatError(path, "cannot be read to its end; it is damaged")
 
 
 def _reason(day: int | None, number: int | None, ends: tuple[int | None, int | None], pair: int | None) -> str:

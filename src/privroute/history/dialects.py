@@ -1,4 +1,4 @@
-"""The SQL of three engines, as a table of the few expressions in which they differ.
+"""The SQL of PostgreSQL and Spark, as a table of the few expressions in which they differ.
 
 Everything else is one text: `engine_counts`. Each expression holds for every value that a column of its type can have:
 none of them fails, so no row can stop the reading or be quoted in a message (docs/proofs/row-locality.md).
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from privroute.history.trip_batches import Form
 
-__all__ = ["DUCKDB", "POSTGRESQL", "POSTGRESQL_ASCII", "SPARK", "Dialect", "put"]
+__all__ = ["POSTGRESQL", "POSTGRESQL_ASCII", "SPARK", "Dialect", "put"]
 
 _DAY_US = 86_400_000_000
 _HOUR_US = 3_600_000_000
@@ -82,21 +82,6 @@ def put(template: str, *expressions: str) -> str:
         template = template.replace(f"{{{position}}}", expression)
     return template
 
-
-DUCKDB = Dialect(
-    name="DuckDB",
-    divide="//",
-    times={"local_us": "{0}", "utc_us": "{0}"},  # the columns come in these forms: trip_batches
-    text="CAST({0} AS VARCHAR)",
-    trimmed="trim({0}, concat(' ', chr(9), chr(13)))",
-    bare=f"trim({{0}}, '{_BLANKS}')",
-    matches="regexp_full_match({0}, '{1}')",
-    number_of_text="TRY_CAST({0} AS DOUBLE)",
-    number="{0}",
-    whole_of_text="TRY_CAST({0} AS BIGINT)",
-    digest="md5({0})",
-    long_id="'sha256:' || sha256({0})",
-)
 
 _FINITE_TIME = (
     "CASE WHEN {0} >= {1} '0001-01-01' AND {0} < {1} '9999-12-31' "

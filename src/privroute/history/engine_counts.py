@@ -21,7 +21,7 @@ from privroute.errors import HistoryError, arg
 from privroute.history.bounding import Keys, bounded_total, chosen_requests
 from privroute.history.dialects import Dialect, put
 from privroute.history.engine_texts import time_steps, user_steps
-from privroute.history.trip_columns import day_number, in_period, slot_number, user_key, whole
+from privroute.history.trip_columns import day_number, in_period, slot_number, whole
 from privroute.history.trip_rows import TripRows
 from privroute.history.trip_tally import FIRST_FAULT, REASONS
 from privroute.history.trip_texts import SHORT_TEXT
@@ -136,7 +136,7 @@ class Statements:
     def _salted(self) -> Keys:
         text = self.dialect.text
         parts = [put(text, name) for name in ("clock_us", "pair", "copy")]
-        salted = " || '/' || ".join(("{salt}", *parts, "user_id"))
+        salted = " || '/' || ".join(("(SELECT s.salt FROM {salt} AS s)", *parts, "user_id"))
         return Keys(put(self.dialect.digest, salted), self.dialect.copies)
 
     def _usable(self) -> str:
@@ -207,7 +207,6 @@ class Statements:
     def _time(self) -> tuple[Step, list[Step]]:
         """Columns made of the table's own, and steps from them to local_us and utc_us."""
         name, form = self._column("departure"), self.forms["departure"]
-        plain = self.reading.epoch_unit is None and self.reading.time_format is None
         if form in self.dialect.times and self.reading.epoch_unit is None:
             none, found_us = "CAST(NULL AS BIGINT)", put(self.dialect.times[form], name)
             if form == "local_us":
@@ -218,18 +217,17 @@ class Statements:
                     f"such times need {arg('tz')}, the time zone of period and dates, such as Europe/Berlin",
                 )
             return {"local_us": none, "utc_us": found_us}, []
-        if form == "text" and plain and not self._as_files:
+        if form == "text" and self.reading.epoch_unit is None and self.reading.time_format is None:
             text = put(self.dialect.trimmed, self._short(name, SHORT_TEXT))
             with_offset = self.reading.calendar.time_zone is not None
             return {"time_text": text}, time_steps(self.dialect, "time_text", with_offset=with_offset)
-        everywhere = form == "integer" and self.reading.epoch_unit is not None
-        wide = f"CAST({name} AS BIGINT)" if everywhere else name  # products of narrower numbers would overflow
-        found = self.reading.column(wide, form) if everywhere or self._as_files else None
+        # products of narrower numbers would overflow
+        found = self.reading.column(f"CAST({name} AS BIGINT)", form) if form == "integer" else None
         if found is None:
             raise self._unusable(
                 "departure",
                 "name a column of times, of texts like 2026-03-02 07:15:00, or of whole numbers with "
-                f"{arg('epoch_unit')}; a view can make one. {arg('time_format')} is for files",
+                f"{arg('epoch_unit')}. {arg('time_format')} is for files",
             )
         return {"local_us": found.local_us, "utc_us": found.utc_us}, []
 
@@ -273,16 +271,9 @@ class Statements:
             return {"user_id": put(self.dialect.text, self._whole(name))}, []
         if form != "text":
             raise self._unusable("user_id", "name a column of ids, as whole numbers or texts")
-        if self._as_files:
-            return {"user_id": f"{user_key(name, form)}"}, []
         long_id = put(self.dialect.long_id, f"({put(self.dialect.text, name)})")
         text = f"coalesce({self._short(name, SHORT_TEXT)}, {long_id})"
         return {"user_text": text}, user_steps(self.dialect, "user_text")
-
-    @property
-    def _as_files(self) -> bool:
-        """Whether texts come in the forms for files, with ids that are canonical, and DuckDB reads them as files."""
-        return self.dialect.name == "DuckDB"
 
     def _whole(self, name: str) -> str:
         """A fraction as a whole number, as a double: decimals are compared in too many ways."""

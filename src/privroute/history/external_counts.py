@@ -20,6 +20,7 @@ from privroute.history.demand_history import LARGEST_COUNT
 from privroute.history.period_histories import PeriodHistories
 from privroute.history.row_groups import open_parquet
 from privroute.history.trip_rows import TripRows
+from privroute.history.trip_tables import check_rows_are_trips
 from privroute.network.text_files import as_path
 from privroute.study.calendar import EPOCH
 from privroute.study.dates import read_date
@@ -67,6 +68,7 @@ def read_counts(
             raise HistoryError(
                 "counts of another system have no total of users' requests; the study needs a public total"
             )
+        check_rows_are_trips("the counts", study.trips.rows_are_trips)
     labels = {str(name): int(zone) for zone, name in zip(study.network.zones, study.network.zone_names, strict=True)}
     ends = zip(frame.pairs.origin.tolist(), frame.pairs.destination.tolist(), strict=True)
     pairs = {pair: at for at, pair in enumerate(ends)}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from privroute.history.duckdb_tables import DuckDBTable
     from privroute.history.trip_batches import Form
     from privroute.history.trip_database import Database
     from privroute.history.trip_files import Source
@@ -67,7 +68,8 @@ def bound_trips(
 ) -> tuple[int, int, str]:
     """Write PRIVATE files with at most `max_requests` trips of each user, chosen at random within each user.
 
-    files : all trips of the data set, as in read_trips; out : a folder that is not there yet, made with mode 0700
+    files : all trips of the data set, files or tables of DuckDB as in read_trips
+    out : a folder that is not there yet, made with mode 0700
     max_per_pair : of these at most this many with the same origin and destination; needs columns of zones
     trips : names of the columns
     previous : all parts of the kept set so far. What they hold of a user counts towards the bounds, so that all parts
@@ -95,7 +97,7 @@ def bound_trips(
     name, number = _next_part(parts)
     earlier = [part.folder / TRIPS for part in parts]
     with open_database(memory_mb, temp_folder) as database:
-        source = _one_source(find_files(files), roles)
+        source = _one_source(find_files(files, rows_are_trips=layout.rows_are_trips), roles)
         before = _one_source(earlier, roles) if earlier else None
         if before is not None and before.forms != source.forms:
             raise HistoryError(f"{earlier[0]}: its columns have other types than the new files; convert them")
@@ -162,9 +164,9 @@ def _checked(folder: Path, bounds: Contribution) -> _Part:
     return _Part(folder, str(name), number)
 
 
-def check_kept_set(files: Sequence[Path], kept: Contribution | None) -> None:
+def check_kept_set(files: Sequence[object], kept: Contribution | None) -> None:
     """Refuse files of another kept set than the one that is named; folders that `bound_trips` made name theirs."""
-    for folder in dict.fromkeys(file.parent for file in files):
+    for folder in dict.fromkeys(file.parent for file in files if isinstance(file, Path)):
         name = None
         with suppress(OSError, ValueError, AttributeError):
             name = json.loads((folder / ABOUT).read_text(encoding="utf-8")).get("name")
@@ -188,7 +190,7 @@ def _mark_continued(parts: Sequence[_Part]) -> None:
         ) from None
 
 
-def _one_source(paths: list[Path], roles: Mapping[str, str]) -> Source:
+def _one_source(paths: Sequence[Path | DuckDBTable], roles: Mapping[str, str]) -> Source:
     found = sources(paths, roles)
     if len(found) > 1:
         raise HistoryError(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["FORM_TYPES", "Form", "Hours", "csv_batches", "form_of", "parquet_batches", "plain_columns"]
+__all__ = ["FORM_TYPES", "Form", "Hours", "csv_batches", "form_of", "formed", "parquet_batches"]
 
 Form = Literal["integer", "number", "text", "local_us", "utc_us"]
 
@@ -98,14 +98,16 @@ def parquet_batches(
     for batch in row_group_batches(path, list(dict.fromkeys(names))):
         done += batch.num_rows
         report(batch.num_rows, done / total)
-        columns = [batch.column(name) for name in names]
-        inside = None if hours is None else hours[1].rows(_plain(columns[hours[0]]))
-        yield [_rows(column, inside, rule) for column, rule in zip(columns, rules, strict=True)]
+        yield formed(batch, names, rules, hours)
 
 
-def plain_columns(columns: Sequence[Any], rules: Sequence[TextRule]) -> list[Any]:
-    """Columns of a batch in their forms."""
-    return [_plain(column, rule) for column, rule in zip(columns, rules, strict=True)]
+def formed(
+    batch: Any, names: Sequence[str], rules: Sequence[TextRule], hours: tuple[int, Hours] | None = None
+) -> list[Any]:
+    """The named columns of a batch in their forms, without rows whose time is present and not in the hours."""
+    columns = [batch.column(name) for name in names]
+    inside = None if hours is None else hours[1].rows(_plain(columns[hours[0]]))
+    return [_rows(column, inside, rule) for column, rule in zip(columns, rules, strict=True)]
 
 
 def csv_batches(

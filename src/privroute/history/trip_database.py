@@ -7,20 +7,23 @@ what kind of failure it was, outside `except`, so that the caught one does not s
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privroute.errors import HistoryError, MissingExtraError, PrivrouteError, arg, named
+from privroute.history.spill_folder import spill_folder
 from privroute.network.checks import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Database", "UnreadableError", "literal", "open_database"]
+__all__ = ["ATTACHED", "Database", "UnreadableError", "literal", "open_database", "open_file"]
+
+ATTACHED = "attached"
 
 _BATCH_ROWS = 65_536
+_FILE_MEMORY = "1GB"  # DuckDB keeps parts of the file up to this
 LEAST_MEMORY_MB, MOST_MEMORY_MB = 64, 2**30
 
 
@@ -52,11 +55,15 @@ class Database:
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """All rows of the statement's result."""
-        return list(self._run(statement, "fetchall"))
+        return list(self._run(lambda: self.connection.execute(statement).fetchall()))
 
     def arrays(self, statement: str) -> dict[str, Any]:
         """The result's columns as arrays."""
-        return dict(self._run(statement, "fetchnumpy"))
+        return dict(self._run(lambda: self.connection.execute(statement).fetchnumpy()))
+
+    def schema(self, statement: str) -> Any:
+        """Names and Arrow types of the result's columns."""
+        return self._run(lambda: self.connection.sql(statement).to_arrow_reader().schema)
 
     def batches(self, statement: str) -> Iterator[dict[str, Any]]:
         """The result's columns as arrays, some rows at a time, while the statement runs.
@@ -66,19 +73,19 @@ class Database:
         for batch in self.record_batches(statement):
             yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
 
-    def record_batches(self, statement: str) -> Iterator[Any]:
+    def record_batches(self, statement: str, batch_rows: int = _BATCH_ROWS) -> Iterator[Any]:
         """The result as Arrow's record batches, while the statement runs."""
         kind = ""
         try:
-            yield from self.connection.sql(statement).to_arrow_reader(_BATCH_ROWS)
+            yield from self.connection.sql(statement).to_arrow_reader(batch_rows)
         except (self._duckdb.Error, OSError, RuntimeError) as problem:
             kind = self._kind(problem)
         if kind:
             raise _failure(kind)
 
-    def _run(self, statement: str, fetch: str) -> Any:
+    def _run(self, ask: Callable[[], Any]) -> Any:
         try:
-            return getattr(self.connection.execute(statement), fetch)()  # some statements run only while fetched from
+            return ask()  # some statements run only while fetched from
         except (self._duckdb.Error, OSError, RuntimeError) as problem:
             kind = self._kind(problem)
         raise _failure(kind)
@@ -107,33 +114,57 @@ def _failure(kind: str) -> BaseException:
 
 @contextmanager
 def open_database(memory_mb: object, temp_folder: object) -> Iterator[Database]:
-    """Open a database in memory, with a private folder (mode 0700) for what does not fit, removed at the end."""
+    """Open a database in memory, with a private folder for what does not fit, removed at the end."""
     limit = _memory(memory_mb)
     place = None if temp_folder is None else _folder(temp_folder)
+    _driver()
+    with spill_folder(place) as folder:
+        settings = {
+            "memory_limit": f"{limit}MB",
+            "temp_directory": str(folder / "spill"),
+            "preserve_insertion_order": "false",
+            # a stream's size is unknown; taken for tiny, it would become the side of a join that has to fit memory
+            "disabled_optimizers": "join_order,build_side_probe_side",
+        }
+        with _connected(settings) as database:
+            yield database
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[Database]:
+    """Open a DuckDB file read-only, as ATTACHED beside a database in memory in which names are looked up."""
+    attach = f"ATTACH {literal(str(path.resolve()))} AS {ATTACHED} (READ_ONLY, TYPE duckdb)"
+    with _connected({"memory_limit": _FILE_MEMORY, "temp_directory": ""}, attach) as database:
+        yield database
+
+
+@contextmanager
+def _connected(settings: dict[str, Any], first: str = "") -> Iterator[Database]:
+    """A database in memory; after the first statement no file can be reached from it but those that are open."""
+    duckdb = _driver()
+    no_extensions = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    connection = duckdb.connect(":memory:", config={**settings, **no_extensions})
+    try:
+        # where Python is interactive, DuckDB would draw how far it is with private files on the standard output; in
+        # Jupyter without ipywidgets it draws nothing, and refuses to be told so
+        if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
+            connection.execute("SET enable_progress_bar = false")
+        database = Database(duckdb, connection)
+        if first:
+            database.rows(first)
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        yield database
+    finally:
+        connection.close()
+
+
+def _driver() -> Any:
     try:
         import duckdb  # noqa: PLC0415 - heavy and optional
     except ImportError:
         raise MissingExtraError("duckdb", "trips", "reading trip files") from None
-    with tempfile.TemporaryDirectory(prefix="privroute-", dir=place, ignore_cleanup_errors=True) as folder:
-        settings: dict[str, Any] = {
-            "memory_limit": f"{limit}MB",
-            "temp_directory": str(Path(folder) / "spill"),
-            "preserve_insertion_order": "false",
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            # a stream's size is unknown; taken for tiny, it would become the side of a join that has to fit memory
-            "disabled_optimizers": "join_order,build_side_probe_side",
-        }
-        connection = duckdb.connect(":memory:", config=settings)
-        try:
-            # where Python is interactive, DuckDB would draw how far it is with private files on the standard output; in
-            # Jupyter without ipywidgets it draws nothing, and refuses to be told so
-            if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
-                connection.execute("SET enable_progress_bar = false")
-            connection.execute("SET lock_configuration = true")
-            yield Database(duckdb, connection)
-        finally:
-            connection.close()
+    return duckdb
 
 
 def _memory(memory_mb: object) -> int:

@@ -1,4 +1,4 @@
-"""Trip files: which there are, what their columns are, and how they become tables of plain columns.
+"""Trip files and tables of DuckDB files: which there are, what their columns are, and how they become plain columns.
 
 CSV is not read by guessing. The header alone decides the delimiter and where the columns are, and every line is a row
 of its own, split by itself, so that no line, however broken its quotes, can change how another one is read: one line
@@ -13,21 +13,25 @@ import glob
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from privroute.errors import FormatError, HistoryError, arg
+from privroute.history.duckdb_tables import DuckDBTable
 from privroute.history.row_groups import open_parquet
 from privroute.history.trip_batches import FORM_TYPES, csv_batches, form_of, parquet_batches
+from privroute.history.trip_database import UnreadableError
+from privroute.history.trip_tables import check_rows_are_trips, is_on_server, no_source
 from privroute.history.trip_texts import LONGEST_TEXT, TextRule
 from privroute.network.checks import show
 from privroute.threads import available_threads, made_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from privroute.history.trip_batches import Form, Hours
 
@@ -41,14 +45,14 @@ _MOST_THREADS = 4  # each holds a batch or two
 
 @dataclass(frozen=True, slots=True)
 class TripFile:
-    """A file and where its columns are, as its header or schema says.
+    """A file or table and where its columns are, as its header or schema says.
 
-    columns : {role: name of the column in a Parquet file, or position of it in a line}
+    columns : {role: name of the column, or position of it in a line}
     forms : {role: plain form of the column}
-    delimiter, cells : of a CSV file; None and 0 for Parquet
+    delimiter, cells : of a CSV file; None and 0 for others
     """
 
-    path: Path
+    path: Path | DuckDBTable
     columns: Mapping[str, Any]
     forms: Mapping[str, Form]
     delimiter: str | None = None
@@ -62,7 +66,7 @@ class Source:
         self.files = files
         self.forms = files[0].forms
         self._rules = [TextRule.of_role(role, longest_zone) for role in self.forms]
-        self.unreadable: Path | None = None
+        self.unreadable: Path | DuckDBTable | None = None
         self.interrupted = False
         self.out_of_memory = False
         self._sizes = [file.path.stat().st_size for file in files]
@@ -115,7 +119,8 @@ class Source:
                     reading.rows += batch.num_rows
                 yield batch
             failed = False
-        except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as problem:  # which may quote values
+        except (OSError, ValueError, KeyError, MemoryError, UnreadableError, pa.ArrowException) as problem:
+            # which may quote values
             self.out_of_memory = self.out_of_memory or _is_lack_of_memory(problem)  # of any file
         if failed:
             self.unreadable = file.path
@@ -133,11 +138,13 @@ class Source:
             )
 
     def _columns(self, file: TripFile, reading: _Reading, hours: Hours | None) -> Iterator[list[Any]]:
-        if file.delimiter is None:
-            within = None if hours is None else (list(file.columns).index("departure"), hours)
-            return parquet_batches(file.path, list(file.columns.values()), self._rules, reading.note_rows, within)
-        positions = list(file.columns.values())
-        return csv_batches(file.path, file.delimiter, file.cells, positions, reading.note_malformed, self._rules)
+        columns = list(file.columns.values())
+        if isinstance(file.path, Path) and file.delimiter is not None:
+            return csv_batches(file.path, file.delimiter, file.cells, columns, reading.note_malformed, self._rules)
+        within = None if hours is None else (list(file.columns).index("departure"), hours)
+        if isinstance(file.path, DuckDBTable):
+            return file.path.batches(columns, self._rules, reading.note_rows, within)
+        return parquet_batches(file.path, columns, self._rules, reading.note_rows, within)
 
 
 class _Reading:
@@ -157,8 +164,9 @@ class _Reading:
 
 
 def _is_lack_of_memory(problem: Exception) -> bool:
-    """Arrow says it of a column, too, and Parquet's reader turns what Arrow says into an OSError."""
-    return isinstance(problem, MemoryError | pa.ArrowCapacityError) or "Capacity error" in str(problem)[:80]
+    """Arrow says it of a column, too, and Parquet's reader as an OSError; of a table it is an error of ours."""
+    known = isinstance(problem, MemoryError | pa.ArrowCapacityError | HistoryError)
+    return known or "Capacity error" in str(problem)[:80]
 
 
 _ENDS = "zones are whole numbers or texts"
@@ -172,26 +180,35 @@ COLUMN_ADVICE = {
 }
 
 
-def find_files(files: object) -> list[Path]:
-    """Every file that is named or that a pattern finds, each once, however often it is named.
+def find_files(files: object, *, rows_are_trips: bool = False) -> list[Path | DuckDBTable]:
+    """Every file that is named or that a pattern finds, and every table of a DuckDB file, each once.
 
     The same file under two names would count each of its requests twice, beyond any sensitivity.
+    rows_are_trips : what the caller asserts, which tables need
     """
     given = [files] if isinstance(files, str | os.PathLike) else files
-    if not isinstance(given, list | tuple | set | frozenset) or not given:
-        raise HistoryError(  # what is given instead may hold records, and is not shown
-            f"files is a {type(files).__name__}; pass a path, a pattern like 'trips/*.parquet', or a list of them"
-        )
-    found: dict[tuple[int, int], Path] = {}
+    if not isinstance(given, list | tuple | set | frozenset):
+        raise no_source(files)
+    if not given:
+        raise HistoryError("there are no files; pass a path, a pattern like 'trips/*.parquet', or a list of them")
+    if any(map(is_on_server, given)):
+        raise HistoryError("a table on a server is read alone; pass its address, and nothing else")
+    found: dict[tuple[Any, ...], Path | DuckDBTable] = {}
     for item in given:
-        for path in _matches(item):
-            found.setdefault(_identity(path), path)
+        if not isinstance(item, str | os.PathLike) or not isinstance(os.fspath(item), str) or "\0" in os.fspath(item):
+            raise no_source(item)
+        table = None if os.path.exists(item) and "#" in str(item) else DuckDBTable.at(item)  # noqa: PTH110
+        for path in _matches(item if table is None else table.path):
+            if table is None:
+                found.setdefault(_identity(path), path)
+                continue
+            check_rows_are_trips(table, rows_are_trips)
+            key = (*_identity(path), table.schema.lower(), table.name.lower())
+            found.setdefault(key, replace(table, path=path))
     return list(found.values())
 
 
-def _matches(item: object) -> list[Path]:
-    if not isinstance(item, str | os.PathLike) or not isinstance(os.fspath(item), str) or "\0" in os.fspath(item):
-        raise HistoryError(f"files: a {type(item).__name__} is not a path; pass str or pathlib.Path")
+def _matches(item: str | os.PathLike[str]) -> list[Path]:
     path = Path(item)
     # unlike Path.exists, which raises where a name is too long
     if os.path.exists(path) or not glob.has_magic(str(item)):  # noqa: PTH110
@@ -219,7 +236,7 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def sources(files: list[Path], roles: Mapping[str, str], longest_zone: int = 0) -> list[Source]:
+def sources(files: Sequence[Path | DuckDBTable], roles: Mapping[str, str], longest_zone: int = 0) -> list[Source]:
     """Group the files by the forms of their columns; refuse those that lack a column, or have one without a form.
 
     roles : {role: name of its column}, names in any case
@@ -227,8 +244,10 @@ def sources(files: list[Path], roles: Mapping[str, str], longest_zone: int = 0) 
     """
     grouped: dict[tuple[Form, ...], list[TripFile]] = {}
     for path in files:
-        ending = _ending(path)
-        if ending in _PARQUET:
+        ending = "" if isinstance(path, DuckDBTable) else _ending(path)
+        if isinstance(path, DuckDBTable):
+            file = _of_schema(path, path.schema_of(roles.values()), roles)
+        elif ending in _PARQUET:
             file = _parquet_file(path, roles)
         elif ending in _CSV:
             file = csv_file(path, roles)
@@ -243,7 +262,7 @@ def _ending(path: Path) -> str:
     return "".join(endings[-2:-1] if endings and endings[-1] in _COMPRESSED else endings[-1:])
 
 
-def _lacks(path: Path, role: str, name: str, columns: int, advice: str | None = None) -> FormatError:
+def _lacks(path: Path | DuckDBTable, role: str, name: str, columns: int, advice: str | None = None) -> FormatError:
     # the names in the file are not shown: a file without a header has a record there
     many = f"its {columns:,} columns" if columns != 1 else "its only column"
     advice = advice or f"name the column with {arg(role.split('_', maxsplit=1)[0])}"
@@ -259,6 +278,15 @@ def _parquet_file(path: Path, roles: Mapping[str, str]) -> TripFile:
         pass
     if schema is None:
         raise FormatError(path, "is not readable as Parquet; it is damaged or something else")
+    # decimals of any length, which Arrow cannot read
+    long = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
+    return _of_schema(path, schema, roles, long)
+
+
+def _of_schema(
+    path: Path | DuckDBTable, schema: Any, roles: Mapping[str, str], long: AbstractSet[str] = frozenset()
+) -> TripFile:
+    """The columns of the roles, by Arrow's schema. long : names of columns of texts and of decimals of any length."""
     known = [name.lower() for name in schema.names]
     columns, forms = {}, {}
     for role, name in roles.items():
@@ -267,10 +295,7 @@ def _parquet_file(path: Path, roles: Mapping[str, str]) -> TripFile:
         if name.lower() not in known:
             raise _lacks(path, role, name, len(known))
         field = schema.field(known.index(name.lower()))
-        form = form_of(field.type)
-        stored = {leaf.physical_type for leaf in leaves if leaf.path == field.name}
-        if pa.types.is_decimal(field.type) and "BYTE_ARRAY" in stored:  # of any length, which Arrow cannot read
-            form = None
+        form = None if pa.types.is_decimal(field.type) and field.name in long else form_of(field.type)
         if form is None:
             raise FormatError(
                 path, f"the column for {role} has the type {_type_name(field.type)}; {COLUMN_ADVICE[role]}"

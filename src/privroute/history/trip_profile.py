@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privroute.errors import FormatError
 from privroute.history.demand_history import DemandHistory
-from privroute.history.trip_columns import TimeReading
+from privroute.history.trip_columns import TimeReading, coordinate, user_key, zone_key
 from privroute.history.trip_database import UnreadableError, open_database
 from privroute.history.trip_files import find_files, sources
 from privroute.network.on_earth import point_km
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.history.period_histories import PeriodHistories
+    from privroute.history.trip_files import Source
     from privroute.history.trip_rows import TripRows
     from privroute.study.study import Study
 
@@ -50,6 +52,7 @@ class TripProfile:
 
     hours : (24,) rows by hour of the clock, near the study's dates and on any weekday; weekdays : (7,) from Monday
     midnight : rows at 00:00:00 exactly
+    copies, compared : rows that equal another one in all columns that are read, which are these
     minutes, kilometres : quantiles (10, 50 and 90 %) of counted trips: free-flow time of their pairs, and the straight
         distance between their zones where the network has degrees; None where no trip was counted
     """
@@ -57,6 +60,8 @@ class TripProfile:
     hours: NDArray[np.int64]
     weekdays: NDArray[np.int64]
     midnight: int
+    copies: int
+    compared: tuple[str, ...]
     minutes: tuple[float, ...] | None
     kilometres: tuple[float, ...] | None
 
@@ -110,33 +115,56 @@ def profile_trips(
     memory_mb: int = 512,
     temp_folder: str | os.PathLike[str] | None = None,
 ) -> TripProfile:
-    """Read the departure times of the files again, whatever their hour; lengths come from the history."""
+    """Read the files again, also rows of other hours; lengths come from the history."""
     reading = TimeReading(study.calendar, study.trips.time_format, study.trips.epoch_unit)
     hours, weekdays, midnight = np.zeros(HOURS, np.int64), np.zeros(len(NAMES), np.int64), 0
+    found = find_files(files, rows_are_trips=study.trips.rows_are_trips)
+    roles = study.trips.roles(with_user=True)
+    try:
+        tables = sources(found, roles)
+    except FormatError:  # there need not be users
+        roles = study.trips.roles(with_user=False)
+        tables = sources(found, roles)
     with open_database(memory_mb, temp_folder) as database:
-        for source in sources(find_files(files), {"departure": study.trips.departure}):
+        database.rows("CREATE TEMP TABLE departures (clock_us BIGINT, same UBIGINT)")
+        for source in tables:
             time = reading.column("departure", source.forms["departure"])
             if time is None:  # read_trips has refused the file
                 continue
-            database.put("departures", source.stream(None))
-            times = f"SELECT {time.local_us} AS local_us, {time.utc_us} AS utc_us FROM departures"
-            clock = f"(SELECT *, {reading.local_us} AS clock_us FROM ({times}))"
-            statement = (
-                f"SELECT CAST(clock_us // {_HOUR_US} % {HOURS} AS INTEGER) AS hour, "
-                f"CAST((clock_us // {DAY_US} + {EPOCH.weekday()}) % {len(NAMES)} AS INTEGER) AS day, "
-                f"clock_us % {DAY_US} = 0 AS sharp, count(*) AS trips FROM {clock} WHERE clock_us >= 0 GROUP BY ALL"
-            )
-            answer = None
+            database.put("trips", source.stream(None))
+            times = f"SELECT *, {time.local_us} AS local_us, {time.utc_us} AS utc_us FROM trips"
+            rows = f"SELECT {reading.local_us} AS clock_us, hash({_compared(source)}) AS same FROM ({times})"
+            whole = False
             with suppress(UnreadableError):
-                answer = database.arrays(statement)
-            if answer is None:
-                source.check_whole()
-                continue  # damaged: read_trips has said so
-            np.add.at(hours, answer["hour"], answer["trips"])
-            np.add.at(weekdays, answer["day"], answer["trips"])
-            midnight += int(answer["trips"][answer["sharp"]].sum())
+                database.rows(f"INSERT INTO departures FROM ({rows}) WHERE clock_us >= 0")
+                whole = True
+            if not whole:
+                source.check_whole()  # if it is damaged, read_trips has said so
+        answer = database.arrays(
+            f"SELECT CAST(clock_us // {_HOUR_US} % {HOURS} AS INTEGER) AS hour, "
+            f"CAST((clock_us // {DAY_US} + {EPOCH.weekday()}) % {len(NAMES)} AS INTEGER) AS day, "
+            f"clock_us % {DAY_US} = 0 AS sharp, count(*) AS trips FROM departures GROUP BY ALL"
+        )
+        np.add.at(hours, answer["hour"], answer["trips"])
+        np.add.at(weekdays, answer["day"], answer["trips"])
+        midnight = int(answer["trips"][answer["sharp"]].sum())
+        copies = "SELECT count(*) - 1 AS copies FROM departures GROUP BY same"
+        ((again,),) = database.rows(f"SELECT coalesce(CAST(sum(copies) AS BIGINT), 0) FROM ({copies})")
     minutes, kilometres = _lengths(study, history)
-    return TripProfile(hours, weekdays, midnight, minutes, kilometres)
+    return TripProfile(hours, weekdays, midnight, again, tuple(roles.values()), minutes, kilometres)
+
+
+def _compared(source: Source) -> str:
+    """SQL of what makes rows equal, whatever the types of their columns."""
+    keys = ["clock_us"]
+    for role, form in source.forms.items():
+        if role == "user_id":
+            keys.append(f"{user_key(role, form)}")
+        elif role in ("origin", "destination"):
+            keys.append(f"CAST({(zone_key(role, form) or ('NULL',))[0]} AS VARCHAR)")
+        elif role != "departure":
+            keys.append(f"{coordinate(role, form)}")
+    return ", ".join(keys)
 
 
 def _lengths(

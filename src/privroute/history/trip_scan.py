@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from privroute.history.duckdb_tables import DuckDBTable
     from privroute.history.trip_columns import TimeReading
     from privroute.history.trip_database import Database
     from privroute.history.trip_files import Source
@@ -67,7 +68,7 @@ class FileScan:
         self.of_users = contribution is not None and contribution.of_users
         self.max_weight = None if contribution is None else contribution.max_weight
 
-    def files(self, paths: list[Path], tally: Tally, *, progress: Progress | None) -> TripRows:
+    def files(self, paths: list[Path | DuckDBTable], tally: Tally, *, progress: Progress | None) -> TripRows:
         """Sum up the rows; every file is read once. Returns what became of each row."""
         tables = sources(paths, self.roles, self.longest_zone)
         located = " UNION ALL ".join(self._located(source, f"trips{at}") for at, source in enumerate(tables))

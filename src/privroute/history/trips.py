@@ -10,22 +10,26 @@ import numpy as np
 import pyarrow as pa
 
 from privroute.errors import HistoryError, arg
+from privroute.history.bounding import new_salt
 from privroute.history.engine_counts import Statements, count_with
 from privroute.history.kept_set import check_kept_set
 from privroute.history.nearest_zone import NearestZone
+from privroute.history.postgresql_tables import open_postgresql
+from privroute.history.spark_tables import open_spark
 from privroute.history.trip_columns import TimeReading
 from privroute.history.trip_database import open_database
-from privroute.history.trip_engines import is_engine_source, open_engine
 from privroute.history.trip_files import find_files
 from privroute.history.trip_raster import TripRaster
 from privroute.history.trip_rows import TripRows
 from privroute.history.trip_scan import FileScan
+from privroute.history.trip_tables import check_rows_are_trips, is_on_server
 from privroute.history.trip_tally import Histories, Tally
 from privroute.history.trip_texts import SHORT_TEXT
 from privroute.network.checks import check_type
 from privroute.network.network import Network
 from privroute.network.pairs import OnUnreachable, Pairs
 from privroute.progress import check_progress
+from privroute.server_address import is_address
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import as_contribution
 from privroute.study.frame import Frame
@@ -50,7 +54,7 @@ __all__ = ["read_trips"]
 
 
 def read_trips(
-    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     network: Network | Study,
     *,
     period: PeriodOfDay | list[PeriodOfDay] | None = None,
@@ -67,6 +71,7 @@ def read_trips(
     epoch_unit: EpochUnit | None = None,
     times_as_before: bool | None = None,
     max_zone_distance_km: float | None = None,
+    rows_are_trips: bool | None = None,
     unit: Unit | None = None,
     max_requests: int | None = None,
     max_per_pair: int | None = None,
@@ -85,9 +90,12 @@ def read_trips(
 ) -> Histories:
     """Count PRIVATE trips from files or tables with one row per trip. They may be larger than memory.
 
-    source : a path of CSV or Parquet files, a pattern like "trips/*.parquet", or a list of them; or a table, which is
-        counted where it is, and of which only counts come back: "postgresql://user@host/database#schema.table", a Spark
-        DataFrame or "spark://host:7077#table", a DuckDB relation. docs/trips.md, Tables
+    source : a path of CSV or Parquet files, a pattern like "trips/*.parquet", or a list of them; or the address of a
+        table: "fleet.duckdb#trips"; "postgresql://user@host/database#schema.table" and
+        "spark://host:7077#catalog.schema.table", which are counted there, so that only counts come back. Queries and
+        views are refused: docs/trips.md, Tables
+    rows_are_trips : True, which tables need: the caller asserts that one row is one trip, that no trip is in two rows
+        (of exact copies each counts), and that no row was made of other people's trips
     network : a network; or a study, which sets all options from `period` to `on_unreachable`, so that none of them is
         passed, and whose frame the history then has
     period : start and end of the operation period, ("07:00", "08:00"), the end not included; ("22:00", "02:00") crosses
@@ -158,6 +166,7 @@ def read_trips(
             "epoch_unit": epoch_unit,
             "times_as_before": times_as_before,
             "max_zone_distance_km": max_zone_distance_km,
+            "rows_are_trips": rows_are_trips,
         },
         {"expansion": expansion, "on_unreachable": on_unreachable},
     )
@@ -170,18 +179,17 @@ def read_trips(
     frame = replace(frame, reading=trips)
     roles = trips.roles(with_user=kept is not None and kept.of_users)
     tally = Tally(frame)
-    if is_engine_source(source):
-        if kept is not None and kept.max_weight is not None:
-            raise HistoryError("weights are read from files only, not from tables of an engine; export the table")
+    if isinstance(source, list | tuple) and len(source) == 1:
+        source = source[0]
+    if is_on_server(source):
         with spelling:
-            rows = _count_table(source, network, frame, trips, tally, memory_mb=memory_mb, temp_folder=temp_folder)
-        return _told(rows, tally, diagnostics, report)
+            return _told(_count_table(f"{source}", network, frame, trips, tally), tally, diagnostics, report)
     with spelling, open_database(memory_mb, temp_folder) as database:
         reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
         nearest = NearestZone(network, trips.max_zone_distance_km) if trips.has_coordinates else None
         reading.check_format(database)
         # everything above is public and has been checked; here the private files are opened
-        found = find_files(source)
+        found = find_files(source, rows_are_trips=trips.rows_are_trips)
         check_kept_set(found, kept)
         for name, table in _public_tables(network, frame.pairs).items():
             database.put(name, table)
@@ -192,31 +200,23 @@ def read_trips(
     return _told(rows, tally, diagnostics, report)
 
 
-def _count_table(
-    source: Any,
-    network: Network,
-    frame: Frame,
-    trips: TripFormat,
-    tally: Tally,
-    *,
-    memory_mb: int,
-    temp_folder: str | os.PathLike[str] | None,
-) -> TripRows:
-    """Count a table in its engine."""
+def _count_table(address: str, network: Network, frame: Frame, trips: TripFormat, tally: Tally) -> TripRows:
+    """Count a table on its server."""
+    check_rows_are_trips(address.partition("#")[2] or "the table", trips.rows_are_trips)  # an address has a password
+    if trips.weight is not None:
+        raise HistoryError("weights are read from files and tables of DuckDB only; write the table to a Parquet file")
     reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
     roles = trips.roles(with_user=frame.contribution is not None)
     public, raster = _public_tables(network, frame.pairs), None
     if trips.has_coordinates:
         raster = TripRaster.of(NearestZone(network, trips.max_zone_distance_km))
         public["cells"] = pa.table({"x": raster.x, "y": raster.y, "node": raster.node})
+    if frame.contribution is not None:
+        public["salt"] = pa.table({"salt": [new_salt()]})
     longest = max(SHORT_TEXT, _longest_zone(network))
-    if trips.time_format is not None:
-        with open_database(memory_mb, temp_folder) as database:
-            reading.check_format(database)
     # everything above is public and has been checked; here the private table is opened
-    with open_engine(
-        source, roles, public, longest_zone=longest, memory_mb=memory_mb, temp_folder=temp_folder
-    ) as engine:
+    opened = open_postgresql if is_address(address) else open_spark
+    with opened(address, roles, public) as engine:
         statements = Statements(
             engine.dialect, engine.forms, roles, reading, frame.contribution, raster, engine.name, longest
         )

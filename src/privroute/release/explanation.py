@@ -26,6 +26,7 @@ from privroute.study.layer_noise import LayerNoise
 if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
 from privroute.study.mechanisms import noise_is_on_flows
+from privroute.study.trip_format import ROWS_ARE_TRIPS
 
 __all__ = ["Explanation", "budget_in_words", "explain", "odds_factor", "periods_in_words", "total_in_words"]
 
@@ -295,8 +296,7 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     data = {
         "trips": f"Computed from {trip} records",
         "simulated": f"Computed from simulated {trip}s, which contain no real person",
-        "counts": f"Computed from counts of {trip}s that another system made. That each {trip} is in at most one of "
-        f"them, once, and that no user has more {trip}s than stated, is asserted by the publisher and was not checked",
+        "counts": f"Computed from counts of {trip}s that another system made",
     }[certificate.data]
     one_of_data = f"one {trip}" if certificate.max_weight is None else "a weight of 1"
     fleet = (
@@ -304,7 +304,7 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
         if certificate.expansion != 1 or not units.on_roads
         else ""
     )
-    sentences = [f"{data}: {certificate.calendar}{fleet}."]
+    sentences = [f"{data}: {certificate.calendar}{fleet}.", *_asserted(certificate)]
     if certificate.calendar.has_slots:
         sentences.append(periods_in_words(certificate))
     if "rerouted" in certificate.study:
@@ -354,6 +354,19 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     if certificate.mechanism == "daily" and certificate.noise_scale is not None:
         sentences.append(_days_in_words(certificate, certificate.noise_scale))
     return tuple(sentences)
+
+
+def _asserted(certificate: Certificate) -> tuple[str, ...]:
+    """What the proof assumes of the data, and nothing checks."""
+    if certificate.data == "simulated":
+        return ()
+    counted = (
+        "; each trip is in at most one count, once, and no user has more trips than stated"
+        if certificate.data == "counts"
+        else ""
+    )
+    sentence = f"Asserted by the publisher and not checked: {ROWS_ARE_TRIPS}{counted}."
+    return (certificate.units.said(sentence),)
 
 
 def _rerouted(certificate: Certificate) -> str:

@@ -37,7 +37,7 @@ from privroute.study.keys import (
     choice_of,
 )
 from privroute.study.mechanisms import MANY_PAIRS, MECHANISMS
-from privroute.study.trip_format import EpochUnit
+from privroute.study.trip_format import ROWS_ARE_TRIPS, EpochUnit
 
 __all__ = ["BY_ARGUMENT", "KEYS", "SECTIONS"]
 
@@ -434,6 +434,13 @@ KEYS: dict[str, Key] = {
             NUMBER,
             "Drop trips whose coordinates are in no zone and farther than this from every zone. Default: 0 for "
             "polygons, the width of a grid's cells, 1 for zones without areas.",
+        ),
+        Key(
+            "trips",
+            "rows_are_trips",
+            YES_NO,
+            f"Assert that {ROWS_ARE_TRIPS}. Certificates list this as asserted.",
+            required="Required for tables and for counts of another system.",
         ),
     )
 }

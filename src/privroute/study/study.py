@@ -230,7 +230,8 @@ class Study:
             "guarantee": ({"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta} if self.guarantee else {})
             | ({"period_weights": dict(self.period_weights)} if self.period_weights else {}),
             "mechanism": {"name": self.mechanism.name, **options, "public_demand": source.public_demand},
-            "trips": {item.name: getattr(self.trips, item.name) for item in fields(self.trips)},
+            "trips": {item.name: getattr(self.trips, item.name) for item in fields(self.trips)}
+            | {"rows_are_trips": self.trips.rows_are_trips or None},
         }
         plain = {
             f"{section}.{name}": value

@@ -8,7 +8,12 @@ from typing import Literal
 from privroute.errors import HistoryError, named
 from privroute.network.checks import real_number, show
 
-__all__ = ["Columns", "EpochUnit", "TripFormat"]
+__all__ = ["ROWS_ARE_TRIPS", "Columns", "EpochUnit", "TripFormat"]
+
+ROWS_ARE_TRIPS = (
+    "one row is one trip: no trip is in two rows (every exact copy of a row counts), and no row was made of other "
+    "people's trips"
+)
 
 Columns = str | tuple[str, str]
 EpochUnit = Literal["s", "ms", "us", "ns"]
@@ -27,6 +32,7 @@ class TripFormat:
         the same time; a ledger asks for it where they differ
     max_zone_distance_km : coordinates that are in no zone and farther than this from every zone belong to no zone;
         None: 0 for polygons, the width of a grid's cells, 1 km for zones without areas
+    rows_are_trips : the curator asserts of tables and counts what nobody can check there: ROWS_ARE_TRIPS
     """
 
     departure: str = "departure"
@@ -39,8 +45,11 @@ class TripFormat:
     weight: str | None = None
     weight_unit: float = 1.0
     times_as_before: bool = False
+    rows_are_trips: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.rows_are_trips, bool):
+            raise HistoryError(f"{named('rows_are_trips')} is {show(self.rows_are_trips)}; pass True or False")
         for name in ("departure", "user"):
             object.__setattr__(self, name, _column(getattr(self, name), name))
         if self.weight is not None:
