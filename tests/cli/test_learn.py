@@ -34,7 +34,7 @@ def test_a_history_becomes_a_private_release(
     assert done.err == ""
     certificate = pr.load_release(tmp_path / "out").certificate
     assert certificate.private
-    assert (certificate.mechanism, certificate.data, certificate.days) == (name, "trips", 4)
+    assert (certificate.mechanism, certificate.data, certificate.days) == (name, "counts", 4)
     assert (certificate.epsilon, certificate.delta, certificate.expansion) == (0.1, 1e-6, 2.0)
     assert certificate.study["calendar"]["from"] == FIRST
     assert certificate.study["calendar"]["to"] == LAST

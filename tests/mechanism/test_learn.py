@@ -391,4 +391,4 @@ def test_any_small_history_gives_a_feasible_policy(days: int, mechanism: str, se
     release = learn_with_noise(NETWORK, history, pr.Guarantee(0.01, 1e-6), mechanism, SeededNoise(seed))
     assert len(release.policy.pairs) == 552
     assert release.certificate.calendar.first == dt.date(2026, 1, 1)
-    assert release.certificate.data == "trips"
+    assert release.certificate.data == "counts"  # from arrays

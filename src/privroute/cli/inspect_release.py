@@ -61,18 +61,10 @@ def inspect(
     heading("How useful it is" + (f", {found.slot}" if found.parts else ""))
     for sentence in useful_in_words(found):
         say(sentence, bullet=True)
-    sections = {
-        "What is protected": words.protected,
-        "From whom": words.from_whom,
-        "How strongly": words.strength,
-        "What is NOT protected": words.not_protected,
-        "How it was made": words.made,
-    }
-    for title, sentences in sections.items():
-        if sentences:
-            heading(title)
-            for sentence in sentences:
-                say(sentence, bullet=True)
+    for title, _, sentences in words.sections:
+        heading(title)
+        for sentence in sentences:
+            say(sentence, bullet=True)
     heading("Contents")
     say(f"{network.nodes:,} nodes, {network.links:,} links, {network.zones.size:,} zones.", bullet=True)
     say(network.units.said(f"Travel times: {network.latency.words}."), bullet=True)

@@ -33,6 +33,7 @@ from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.mechanisms import Counts, Daily
 from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
+from privroute.study.trip_format import COUNTS_ARE_TRIPS, ROWS_ARE_TRIPS
 from privroute.threads import available_threads
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ class Announcement:
     def _charged(self, history: DemandHistory | PeriodHistories) -> tuple[Certificate, Callable[[str], None] | None]:
         """Check and charge; what is charged stays charged, whatever happens afterwards."""
         self._check(history)
-        certificate, on_saved = _of(self.certificate, history), None
+        certificate, on_saved = _of(self.certificate, self.study, history), None
         if self.ledger is not None:
             charge, certificate = charge_release(self.ledger, self.study, certificate, ClockRules.of(history.frame))
             on_saved = partial(note_written, self.ledger, charge.entry)
@@ -355,6 +356,7 @@ def certify(
         noise="none" if promise is None else _kind(noise),
         versions=dict(_versions()),
         broken_assumptions=() if promise is None else promise.broken_assumptions,
+        asserted=() if simulated else (ROWS_ARE_TRIPS, *study.asserted),
     )
 
 
@@ -363,10 +365,14 @@ def _kind(noise: Any) -> NoiseKind:
     return "opendp" if type(noise) is OpenDPNoise else "seeded"
 
 
-def _of(certificate: Certificate, history: DemandHistory | PeriodHistories) -> Certificate:
+def _of(certificate: Certificate, study: Study, history: DemandHistory | PeriodHistories) -> Certificate:
+    """The certificate with what the data are, and what its proof assumes of them."""
     if history.simulated:
-        return replace(certificate, data="simulated")
-    return replace(certificate, data="counts") if history.elsewhere else certificate
+        return replace(certificate, data="simulated", asserted=())
+    reading = None if history.elsewhere else history.frame.reading
+    if reading is None:  # the counts were given, whoever made them
+        return replace(certificate, data="counts", asserted=(COUNTS_ARE_TRIPS, *study.asserted))
+    return replace(certificate, asserted=(*reading.asserted, *study.asserted))
 
 
 @cache

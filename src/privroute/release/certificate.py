@@ -18,6 +18,7 @@ from privroute.study.contribution import Contribution, is_set_name
 from privroute.study.guarantee import delta_caveat
 from privroute.study.mechanisms import noise_is_on_flows
 from privroute.study.period_shares import period_shares
+from privroute.study.trip_format import ROWS_ARE_TRIPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,8 +56,9 @@ class Certificate:
     noise : "opendp", "seeded" (experiments) or "none"; only opendp protects
     budget : the ledger entry (see BUDGET), or "not tracked"
     versions : of the packages that made it
-    broken_assumptions : what the proof of the guarantee assumes and nothing ensures, in words; a release with any is
-        not private
+    broken_assumptions : what the proof of the guarantee assumes and is known not to hold, in words; a release with any
+        is not private
+    asserted : what the proof assumes and privroute did not check, in words
     """
 
     study: Mapping[str, Any]
@@ -69,9 +71,10 @@ class Certificate:
     budget: str | Mapping[str, Any] = "not tracked"
     versions: Mapping[str, str] = field(default_factory=dict)
     broken_assumptions: tuple[str, ...] = ()
+    asserted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("study", "budget", "versions", "broken_assumptions"):
+        for name in ("study", "budget", "versions", "broken_assumptions", "asserted"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def __reduce__(self) -> tuple[Callable[..., Certificate], tuple[Any, ...]]:
@@ -217,7 +220,7 @@ class Certificate:
         """Read a certificate back; anything missing, unknown, of the wrong type or contradicting itself is refused."""
         if not isinstance(values, dict):
             raise ReleaseError("the certificate is not an object")
-        given = dict(values)
+        given: dict[str, Any] = {"asserted": [ROWS_ARE_TRIPS], **values}  # version 0.2 listed nothing
         names = {item.name for item in fields(cls)}
         if set(given) != names | {"private", *_FROM_STUDY}:
             unmatched = sorted(set(given) ^ (names | {"private", *_FROM_STUDY}))
@@ -336,7 +339,7 @@ def _check_field(name: str, value: object) -> None:
         good, wanted = value in _KINDS[name], f"one of {', '.join(_KINDS[name])}"
     elif name in _PROMISE:
         good, wanted = value is None or is_above_zero(value), "a number above 0"
-    elif name == "broken_assumptions":
+    elif name in ("broken_assumptions", "asserted"):
         texts = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
         good, wanted = texts, "a list of texts"
     elif name == "study":

@@ -22,11 +22,10 @@ from privroute.errors import GuaranteeError
 from privroute.release.unit_words import words_of
 from privroute.study.guarantee import delta_caveat, short
 from privroute.study.layer_noise import LayerNoise
+from privroute.study.mechanisms import noise_is_on_flows
 
 if TYPE_CHECKING:
     from privroute.release.certificate import Certificate
-from privroute.study.mechanisms import noise_is_on_flows
-from privroute.study.trip_format import ROWS_ARE_TRIPS
 
 __all__ = ["Explanation", "budget_in_words", "explain", "odds_factor", "periods_in_words", "total_in_words"]
 
@@ -44,6 +43,7 @@ class Explanation:
     protected, from_whom, strength : what the guarantee says; empty where there is none. Where its delta is too large
         to be called private, strength says what it still states, and nothing is called protected
     not_protected : what nobody should expect of it
+    assumed : what the proof assumes and privroute did not check
     made : mechanism, noise and data
     """
 
@@ -52,11 +52,26 @@ class Explanation:
     from_whom: tuple[str, ...]
     strength: tuple[str, ...]
     not_protected: tuple[str, ...]
+    assumed: tuple[str, ...]
     made: tuple[str, ...]
+
+    @property
+    def sections(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+        """(title, mark, sentences) after the verdict, for every screen; mark: "yes", "no" or ""."""
+        every = (
+            ("Protected", "yes", self.protected),
+            ("From whom", "", self.from_whom),
+            ("How strongly", "", self.strength),
+            ("Not protected", "no", self.not_protected),
+            ("The proof assumes, and privroute did not check", "", self.assumed),
+            ("How it was made", "", self.made),
+        )
+        return tuple(section for section in every if section[2])
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return asdict(self)
+        shown = [dict(zip(("title", "mark", "sentences"), section, strict=True)) for section in self.sections]
+        return asdict(self) | {"sections": shown}
 
 
 def odds_factor(rho: float, exception: float, *, units: int = 1) -> float:
@@ -83,6 +98,7 @@ def explain(certificate: Certificate) -> Explanation:
             not_protected=(
                 f"Nothing is protected: this release may reveal single {units.requests} to anybody who sees it.",
             ),
+            assumed=(),
             made=made,
         )
     return Explanation(
@@ -103,6 +119,7 @@ def explain(certificate: Certificate) -> Explanation:
         ),
         strength=_strength(certificate, certificate.epsilon, certificate.delta),
         not_protected=_not_protected(certificate, certificate.delta),
+        assumed=tuple(units.said(f"{_begin(words)}.") for words in certificate.asserted),
         made=made,
     )
 
@@ -296,7 +313,7 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     data = {
         "trips": f"Computed from {trip} records",
         "simulated": f"Computed from simulated {trip}s, which contain no real person",
-        "counts": f"Computed from counts of {trip}s that another system made",
+        "counts": f"Computed from counts of {trip}s that were made outside of privroute",
     }[certificate.data]
     one_of_data = f"one {trip}" if certificate.max_weight is None else "a weight of 1"
     fleet = (
@@ -304,7 +321,7 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
         if certificate.expansion != 1 or not units.on_roads
         else ""
     )
-    sentences = [f"{data}: {certificate.calendar}{fleet}.", *_asserted(certificate)]
+    sentences = [f"{data}: {certificate.calendar}{fleet}."]
     if certificate.calendar.has_slots:
         sentences.append(periods_in_words(certificate))
     if "rerouted" in certificate.study:
@@ -354,19 +371,6 @@ def _made(certificate: Certificate) -> tuple[str, ...]:
     if certificate.mechanism == "daily" and certificate.noise_scale is not None:
         sentences.append(_days_in_words(certificate, certificate.noise_scale))
     return tuple(sentences)
-
-
-def _asserted(certificate: Certificate) -> tuple[str, ...]:
-    """What the proof assumes of the data, and nothing checks."""
-    if certificate.data == "simulated":
-        return ()
-    counted = (
-        "; each trip is in at most one count, once, and no user has more trips than stated"
-        if certificate.data == "counts"
-        else ""
-    )
-    sentence = f"Asserted by the publisher and not checked: {ROWS_ARE_TRIPS}{counted}."
-    return (certificate.units.said(sentence),)
 
 
 def _rerouted(certificate: Certificate) -> str:

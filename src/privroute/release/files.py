@@ -52,10 +52,9 @@ if TYPE_CHECKING:
     from privroute.policy.routing_policy import RoutingPolicy
     from privroute.release.release import Release
 
-__all__ = ["DAY_FORMAT", "FORMAT", "MOST_WRITTEN_ROUTES", "write_release"]
+__all__ = ["FORMAT", "MOST_WRITTEN_ROUTES", "write_release"]
 
-FORMAT = 2
-DAY_FORMAT = 3
+FORMAT = 4
 """Of a release with several periods or kinds of days, which has a policy and perhaps a demand for each."""
 _MIN_PER_H = 60.0
 MOST_WRITTEN_ROUTES = 100_000
@@ -75,7 +74,7 @@ def write_release(folder: str | os.PathLike[str], release: Release, *, overwrite
         described = _write_all(beside, release)
         tables = sorted(path.name for path in beside.iterdir())
         manifest = {
-            "format": DAY_FORMAT if release.parts else FORMAT,
+            "format": FORMAT,
             "certificate": release.certificate.as_dict(),
             **described,
             "network": {"crs": release.network.crs},

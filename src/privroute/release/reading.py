@@ -27,7 +27,7 @@ from privroute.network.text_files import read_bytes
 from privroute.policy.routing_policy import RoutingPolicy
 from privroute.release.arrow_arrays import as_numpy, valid, whole
 from privroute.release.certificate import Certificate
-from privroute.release.files import DAY_FORMAT, FORMAT
+from privroute.release.files import FORMAT
 from privroute.release.folder import (
     DEMAND,
     FIXED_COST,
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PartReader", "read_certificate", "read_release"]
 
+_READ = (2, 3, FORMAT)
+_OF_PERIODS = 3
 _LARGEST_MANIFEST = 2**24
 
 
@@ -102,7 +104,7 @@ class PartReader(Sequence[Part]):
         self._place, self._certificate = place, certificate
         self.digests: dict[str, str] = manifest["sha256"]
         self.files = ReleaseFiles(place, self.digests, held=held)
-        day = manifest["format"] == DAY_FORMAT
+        day = "periods" in manifest
         if day != certificate.calendar.has_slots:
             raise ReleaseError("the certificate has other periods than the files")
         self.slots = certificate.calendar.slots if day else ()
@@ -193,18 +195,18 @@ def _manifest(place: Path, trusted: str | os.PathLike[str] | None) -> dict[str, 
     except (ValueError, RecursionError):
         raise ReleaseError(f"{path} is damaged: it is not JSON") from None
     number = found.get("format") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or type(number) is not int or number not in (FORMAT, DAY_FORMAT):
+    if not isinstance(found, dict) or type(number) is not int or number not in _READ:
         raise ReleaseError(f"{path} is not of a format that this privroute reads: {_why_not(number)}")
     parts: dict[str, type] = {"certificate": dict, "network": dict, "sha256": dict}
-    if number == DAY_FORMAT:
-        parts["periods"] = list
+    day = number == _OF_PERIODS or "periods" in found
+    parts |= {"periods": list} if day else {}
     for name, kind in parts.items():
         if not isinstance(found.get(name), kind):
             raise ReleaseError(f"{path} is damaged: {name} is missing")
     if set(found["network"]) != {"crs"}:
         raise ReleaseError(f"{path} is damaged: network has other entries than crs")
     needed, listed = {NODES, LINKS}, set(found["sha256"])
-    own = {POLICY, ROUTES, DEMAND} if number == FORMAT else {name for name in listed if is_of_slot(name)}
+    own = {POLICY, ROUTES, DEMAND} if not day else {name for name in listed if is_of_slot(name)}
     if not needed <= listed <= needed | own | {STREETS, ZONES} or not listed & own - {DEMAND}:
         raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
     return found
@@ -233,8 +235,8 @@ def _check_sizes(certificate: Certificate, policy: RoutingPolicy) -> None:
 def _why_not(number: object) -> str:
     if number == 1 and type(number) is int:
         return "format 1 was never published; make the release again"
-    if type(number) is int and number > DAY_FORMAT:
-        return f"a newer privroute wrote it; this one reads formats {FORMAT} and {DAY_FORMAT}"
+    if type(number) is int and number > FORMAT:
+        return f"a newer privroute wrote it; this one reads formats {_READ[0]} to {FORMAT}"
     return "its format is missing"
 
 

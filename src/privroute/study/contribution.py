@@ -100,6 +100,20 @@ class Contribution:
             )
 
     @property
+    def asserted(self) -> tuple[str, ...]:
+        """What the proofs assume of users, and nobody can check."""
+        if not self.of_users:
+            return ()
+        chosen = (
+            f"the files hold at most {self.max_requests:,} trips of each user, chosen once before the first release"
+        )
+        named = "" if self.kept_set is None else f" (kept set {self.kept_set})"
+        return (
+            "one id is one person: a person with several ids, or with ids that change, counts as several people",
+            *([chosen + named] if self.pre_bounded else []),
+        )
+
+    @property
     def squared_norm(self) -> int:
         """K k_p, a bound on Σ_w v_w² for counts v ≥ 0 of one unit with Σ_w v_w ≤ k and v_w ≤ k_p."""
         return self.max_requests * (self.max_per_pair or self.max_requests)

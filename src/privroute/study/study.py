@@ -266,6 +266,24 @@ class Study:
             **units_as_dict(self.network.units),
         }
 
+    @property
+    def asserted(self) -> tuple[str, ...]:
+        """What the proofs assume of what was chosen beforehand, and nobody can check."""
+        kept, public = (
+            self.frame.contribution,
+            "days, hours, pairs and all other settings were chosen without the trips",
+        )
+        return (
+            public,
+            *(
+                ["the public demand was made without the trips"]
+                if getattr(self.mechanism, "public_demand", None)
+                else []
+            ),
+            *(["the stated total of vehicles was known without the trips"] if self.frame.total_per_h else []),
+            *(() if kept is None else kept.asserted),
+        )
+
     def __repr__(self) -> str:
         promised = "no guarantee" if self.guarantee is None else f"{self.guarantee}"
         return f"Study({self.network}, {self.frame}, {promised}, mechanism {self.mechanism.name})"

@@ -8,11 +8,16 @@ from typing import Literal
 from privroute.errors import HistoryError, named
 from privroute.network.checks import real_number, show
 
-__all__ = ["ROWS_ARE_TRIPS", "Columns", "EpochUnit", "TripFormat"]
+__all__ = ["COUNTS_ARE_TRIPS", "ROWS_ARE_TRIPS", "Columns", "EpochUnit", "TripFormat"]
 
 ROWS_ARE_TRIPS = (
     "one row is one trip: no trip is in two rows (every exact copy of a row counts), and no row was made of other "
     "people's trips"
+)
+
+COUNTS_ARE_TRIPS = (
+    "the counts were made outside of privroute of trips, each in at most one count, once, and of each user no more "
+    "than the limits allow"
 )
 
 Columns = str | tuple[str, str]
@@ -74,6 +79,12 @@ class TripFormat:
                 "pass kilometres beyond which no zone is near",
             )
             object.__setattr__(self, "max_zone_distance_km", distance)
+
+    @property
+    def asserted(self) -> tuple[str, ...]:
+        """What the proofs assume of the files, and nobody can check."""
+        before = "these columns and formats give each trip the time that earlier releases read"
+        return (ROWS_ARE_TRIPS, *([before] if self.times_as_before else []))
 
     def roles(self, *, with_user: bool) -> dict[str, str]:
         """{role: column}: departure, origin or origin_lon and origin_lat, destination likewise, user_id."""

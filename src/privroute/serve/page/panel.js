@@ -164,11 +164,7 @@ privroute.showGuarantee = (sheet, drawing) => {
   sheet.replaceChildren(
     element("h2", {}, "What this release protects"), stamp,
     ...section("How useful it is", drawing.useful),
-    ...section("Protected", words.protected, "yes"),
-    ...section("From whom", words.from_whom),
-    ...section("How strongly", words.strength),
-    ...section("Not protected", words.not_protected, "no"),
-    ...section("How it was made", words.made),
+    ...words.sections.flatMap(({ title, sentences, mark }) => section(title, sentences, mark)),
   );
 };
 
