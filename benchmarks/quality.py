@@ -36,7 +36,7 @@ from privroute.mechanism import comparison
 from privroute.mechanism import quality as measuring
 from privroute.mechanism.learn import learn_with_noise
 from privroute.policy.travel_time import total_travel_time
-from privroute.release.quality import RELEASED, Excess
+from privroute.release.quality import NEGLIGIBLE_PERCENT, RELEASED, Excess
 
 Latency = Literal["affine", "bpr"]
 Unit = Literal["request", "user"]
@@ -56,7 +56,8 @@ class Draw:
 
     true, low, high : percent above the optimum of the true demand, and what the release says; high may be infinite
     rows_covered, rows : baselines whose interval holds the truth, and how many there are
-    better : it is better than every baseline; verdict : what the release says
+    better : it is better than every baseline of the verdict, all but the gravity model; near : it is near the best
+    enough : fastest paths, or the equilibrium, are; verdict, do_not_use : what the release says
     without : percent above the optimum of a release of the same days that spends nothing on quality
     """
 
@@ -66,7 +67,10 @@ class Draw:
     rows_covered: int
     rows: int
     better: bool
+    near: bool
+    enough: bool
     verdict: str
+    do_not_use: bool
     without: float
 
 
@@ -126,15 +130,18 @@ def draw(case: Case, epsilon: float, share: float, seed: int) -> Draw:
     said = quality.above_optimum
     rows = quality.baselines
     covered = sum(each.low <= true[name] + 1e-7 and true[name] <= _high(each) + 1e-7 for name, each in rows.items())
-    others = [value for name, value in true.items() if name != RELEASED]
+    others = {name: value for name, value in true.items() if name not in (RELEASED, "gravity")}
     return Draw(
         true=true[RELEASED],
         low=said.low,
         high=_high(said),
         rows_covered=covered,
         rows=len(rows),
-        better=true[RELEASED] < min(others),
+        better=true[RELEASED] < min(others.values()),
+        near=true[RELEASED] <= NEGLIGIBLE_PERCENT,
+        enough=min(others[name] for name in ("equilibrium", "free_flow") if name in others) <= NEGLIGIBLE_PERCENT,
         verdict=quality.verdict,
+        do_not_use="do not use" in quality.words,
         without=above(plain.policy),
     )
 
@@ -172,9 +179,14 @@ def summary(draws: list[Draw]) -> dict[str, float | None]:
         "at_least": 1 - len(bounded) / len(draws),
         "better": statistics.fmean(d.verdict == "better" for d in draws),
         "wrong_better": statistics.fmean(d.verdict == "better" and not d.better for d in draws),
+        "near_best": statistics.fmean(d.verdict == "near best" for d in draws),
+        "wrong_near_best": statistics.fmean(d.verdict == "near best" and not d.near for d in draws),
+        "nothing_to_gain": statistics.fmean(d.verdict == "nothing to gain" for d in draws),
+        "wrong_nothing_to_gain": statistics.fmean(d.verdict == "nothing to gain" and not d.enough for d in draws),
         "worse": statistics.fmean(d.verdict == "worse" for d in draws),
         "wrong_worse": statistics.fmean(d.verdict == "worse" and d.better for d in draws),
         "undecided": statistics.fmean(d.verdict == "undecided" for d in draws),
+        "do_not_use_of_near_best": statistics.fmean(d.do_not_use and d.near for d in draws),
         "cost_ratio": with_share / without if without > 0 else None,
     }
 
@@ -263,7 +275,8 @@ def main() -> None:
             "cases": {case: summary(draws) for case, draws in found.items()},
         }
     total = summary(every)
-    result |= {key: total[key] for key in ("coverage", "coverage_bounded", "wrong_better", "undecided")}
+    wrong = [key for key in total if key.startswith("wrong_")]
+    result |= {key: total[key] for key in ("coverage", "coverage_bounded", *wrong, "undecided")}
     useful = [d for d in every if math.isfinite(d.high)]
     ratios = [summary([d])["cost_ratio"] for d in useful]
     known = [ratio for ratio in ratios if ratio is not None]

@@ -44,6 +44,8 @@ def test_routes_come_with_labels_most_probable_first() -> None:
         (0.2, ("a", "b", "d"), (0, 1)),
     ]
     assert [route.probability for route in split((0.0, 1.0, 0.0)).routes("a", "d")] == [1.0]
+    with pytest.raises(PolicyError, match="no routes from a to itself; pass two different zones"):
+        split().routes("a", "a")
     with pytest.raises(PolicyError, match="no pair from a to b"):
         split().routes("a", "b")
     with pytest.raises(NetworkError, match="no zone is labelled 'z'; the . zones begin with"):

@@ -92,6 +92,28 @@ def test_a_user_is_an_id_and_a_certificate_says_so(unit: Unit) -> None:
     assert len(said) == (unit != "request")
 
 
+@pytest.mark.parametrize("mechanism", ["counts", "layered", "none"])
+def test_a_certificate_is_printed_in_few_lines_of_80_columns(mechanism: str) -> None:
+    promise = None if mechanism == "none" else pr.Guarantee(0.1, 1e-6)
+    made = pr.learn(SCENARIO.network, HISTORY, promise, mechanism).certificate
+    lines = f"{made}".splitlines()
+    assert len(lines) <= 20
+    assert max(map(len, lines)) <= 80
+    assert " ".join(f"{made}".split()).startswith(explain(made).verdict)
+    assert "privroute inspect explains what this protects" in lines[-2] + lines[-1]
+    assert "as_dict()" in lines[-2] + lines[-1]
+    assert "mappingproxy" not in f"{made!r}{made}"
+    assert len(f"{made!r}") <= 80
+    assert ("NOT PRIVATE" in f"{made!r}") == (mechanism == "none")
+
+
+def test_a_guarantee_without_a_number_says_which_to_pass() -> None:
+    with pytest.raises(GuaranteeError, match="delta is missing; pass a number, for instance 1e-6"):
+        pr.Guarantee(epsilon=1)
+    with pytest.raises(GuaranteeError, match="epsilon is missing; pass a number, for instance 0.1"):
+        pr.Guarantee(delta=1e-6)
+
+
 def test_a_weak_guarantee_is_called_weak() -> None:
     weak = pr.learn(SCENARIO.network, HISTORY, pr.Guarantee(1000.0, 1e-6)).certificate
     text = " ".join(explain(weak).strength)

@@ -307,6 +307,8 @@ class RoutingPolicy(PolicyFrames):
     def _pair(self, origin: Label, destination: Label) -> int:
         start, end = (_end(self.network, label) for label in (origin, destination))
         here = np.flatnonzero((self.pairs.origin == start) & (self.pairs.destination == end))
+        if start == end:
+            raise PolicyError(f"there are no routes from {origin} to itself; pass two different zones")
         if not here.size:
             raise PolicyError(
                 f"the policy has no pair from {origin} to {destination}; its pairs join the network's zones"

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import ReleaseError
 from privroute.network.display_units import Units
 from privroute.release.adjacency import ADJACENCY, is_adjacency
 from privroute.release.certified_study import check_study, is_above_zero
+from privroute.release.explanation import budget_in_words, explain
 from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
 from privroute.study.clock_rules import ClockRules
 from privroute.study.contribution import Contribution, is_set_name
-from privroute.study.guarantee import delta_caveat
+from privroute.study.guarantee import delta_caveat, short
 from privroute.study.mechanisms import noise_is_on_flows
 from privroute.study.period_shares import period_shares
 from privroute.study.trip_format import ROWS_ARE_TRIPS
@@ -35,6 +37,7 @@ BUDGET = ("dataset", "entry", "digest", "approved_epsilon", "approved_delta", "s
 _MOST_WIDENED_S = 52 * 3600  # between two clocks of the Earth, twice
 _PROMISE = ("epsilon", "delta", "rho", "sensitivity", "noise_scale")
 _TOLERANCE = 1e-6
+_COLUMNS = 80
 _KINDS = {"data": ("trips", "simulated", "counts"), "noise": ("opendp", "seeded", "none")}
 _FROM_STUDY = ("epsilon", "delta", "unit", "mechanism", "options")  # said beside the study, for readers
 
@@ -79,6 +82,17 @@ class Certificate:
 
     def __reduce__(self) -> tuple[Callable[..., Certificate], tuple[Any, ...]]:
         return type(self), tuple(plain(getattr(self, item.name)) for item in fields(self))
+
+    def __repr__(self) -> str:
+        stated = f", epsilon {self.epsilon:g}, delta {short(self.delta or 0.0)}" if self.epsilon is not None else ""
+        return f"Certificate({self.mechanism}{stated}, one {self.unit}{'' if self.private else ', NOT PRIVATE'})"
+
+    def __str__(self) -> str:
+        """What it says, in at most 80 columns."""
+        words = explain(self)
+        said = [words.verdict, *words.made, f"Budget: {budget_in_words(self)}."]
+        said.append("privroute inspect explains what this protects and what it does not; as_dict() has all values.")
+        return "\n".join(fill(sentence, _COLUMNS, subsequent_indent="  ") for sentence in said)
 
     @property
     def epsilon(self) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from privroute.errors import GuaranteeError, arg, named
 
@@ -20,6 +20,7 @@ UNITS = ("request", "user", "user-day")
 # Publishing everybody's records in full with probability delta is (0, delta)-private. Above this nothing is called
 # private, however good its noise: among thousands of people some would be exposed. 1e-6 is usual.
 LARGEST_PRIVATE_DELTA = 1e-3
+_MISSING: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,15 @@ class Guarantee:
         user it counts, such as read_trips(..., unit="user", max_requests=10) makes
     """
 
-    epsilon: float
-    delta: float
+    epsilon: float = _MISSING
+    delta: float = _MISSING
     unit: Unit = "request"
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "delta"):
+        for name, example in (("epsilon", "0.1"), ("delta", "1e-6")):
             value = getattr(self, name)
+            if value is _MISSING:
+                raise GuaranteeError(f"{named(name)} is missing; pass a number, for instance {example}")
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise GuaranteeError(f"{named(name)} is a {type(value).__name__}; pass a number")
             object.__setattr__(self, name, float(value))
