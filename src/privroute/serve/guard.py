@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Guard"]
 
 _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
+_HOSTS_KEPT = 64
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -38,6 +40,7 @@ class Guard:
         self._hosts = hosts
         policy = _POLICY if images_from is None else _POLICY.replace("img-src 'self'", f"img-src 'self' {images_from}")
         self._headers = [(b"content-security-policy", policy.encode()), *_HEADERS]
+        self._knows = lru_cache(maxsize=_HOSTS_KEPT)(self._is_host)  # nearly all requests have the same
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -50,14 +53,14 @@ class Guard:
                 message["headers"] = [*message["headers"], *self._headers]
             await send(message)
 
-        app = self._app if self._knows(scope) else _wrong_host
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        app = self._app if self._knows(host) else _wrong_host
         if scope["method"] == "HEAD":  # the server leaves the body out
             scope = {**scope, "method": "GET"}
         await app(scope, receive, guarded)
 
-    def _knows(self, scope: Scope) -> bool:
-        host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
-        found = _HOST.fullmatch(host)
+    def _is_host(self, header: bytes) -> bool:
+        found = _HOST.fullmatch(header.decode("latin-1"))
         return found is not None and (self._hosts is None or found[1].lower() in self._hosts)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import asyncio
 
 __all__ = ["LARGEST_HEAD", "LimitedProtocol"]
 
@@ -30,45 +30,56 @@ class LimitedProtocol(HttpToolsProtocol):
     Without a limit one request could fill the memory, and others would wait while it is read.
     """
 
-    _since = 0  # bytes that came since headers, a part of a body or a message were last complete
-    _in_body = False  # of a message whose headers are complete
-    _refused = False
+    # slots: with more than 30 names in its dictionary, which uvicorn nearly fills, everything about an object is slower
+    __slots__ = ("_in_body", "_last", "_most", "_refused", "_unsure")
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin to count."""
+        HttpToolsProtocol.connection_made(self, transport)
+        self._last = 0  # bytes that came last
+        self._most = 0  # bytes that can belong to what is not complete yet: headers, or what follows a part of a body
+        self._unsure = 0  # of these, bytes that came together with what is complete, and may belong to that
+        self._in_body = False  # of a message whose headers are complete
+        self._refused = False
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, if it is not refused."""
         if self._refused:
             return
-        self._since += len(data)
-        super().data_received(data)
-        if self._since > LARGEST_HEAD:
+        self._last = len(data)
+        self._most += self._last
+        HttpToolsProtocol.data_received(self, data)
+        if self._most - self._unsure > LARGEST_HEAD:
             self._refuse()
 
     def on_headers_complete(self) -> None:
         """Begin to answer."""
-        if self._refused:
+        if self._refused or (self._most > LARGEST_HEAD and self._is_large(self.url)):
             return
-        if len(self.url) + _size(self.headers) > LARGEST_HEAD:
-            self._refuse()
-            return
-        super().on_headers_complete()
-        self._since, self._in_body = 0, True
+        HttpToolsProtocol.on_headers_complete(self)
+        self._most = self._unsure = self._last
+        self._in_body = True
         self.headers = []  # for trailers, which the application never sees
 
     def on_body(self, body: bytes) -> None:
         """Hand on a part of the body."""
         if not self._refused:
-            super().on_body(body)
-            self._since = 0
+            HttpToolsProtocol.on_body(self, body)
+            self._most = self._unsure = self._last
 
     def on_message_complete(self) -> None:
         """Tell the application that it has the whole body."""
-        if self._refused:
+        if self._refused or (self._most > LARGEST_HEAD and self._is_large(b"")):
             return
-        if _size(self.headers) > LARGEST_HEAD:
+        HttpToolsProtocol.on_message_complete(self)
+        self._most = self._unsure = self._last
+        self._in_body = False
+
+    def _is_large(self, line: bytes) -> bool:
+        """Refuse headers or trailers that are complete and too large."""
+        if len(line) + sum(len(name) + len(value) + _PER_HEADER for name, value in self.headers) > LARGEST_HEAD:
             self._refuse()
-            return
-        super().on_message_complete()
-        self._since, self._in_body = 0, False
+        return self._refused
 
     def _refuse(self) -> None:
         """Answer where no other answer has begun or is due before, and close when all answers are sent."""
@@ -91,7 +102,3 @@ class LimitedProtocol(HttpToolsProtocol):
         # dropped for a while
         self.transport.write_eof()
         self.loop.call_later(_LINGER_S, self.transport.close)
-
-
-def _size(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    return sum(len(name) + len(value) + _PER_HEADER for name, value in headers)
