@@ -32,7 +32,7 @@ _PLACE = "section 5.2"
 _EPSILON = _DELTA = 0.1
 _DAYS = 50
 _OVER_ALL = "the same with the 528 pairs with demand for n²"
-_HOURS = "the same with λ_max of {} Poisson days of an hour"
+_HOURS = "that with λ_max of {} of an hour"
 _QUARTILES = (0.25, 0.5, 0.75)
 
 
@@ -54,8 +54,8 @@ def run(options: Options, progress: Progress | None = None) -> Result:
         "largest eigenvalue of B'QB, as the text says": eigenvalue,
         "formula of section 3.4, n² max q λ²": printed.beta,
         _OVER_ALL: with_demand * float(q.max()) * largest**2,
-        _HOURS.format(1): one[1],
-        _HOURS.format(2): two[1],
+        _HOURS.format("one day"): one[1],
+        _HOURS.format("two days"): two[1],
         "that holds at the mean demand: α + 2 max q |Λ|²": holding.beta,
     }
     lipschitz = {
