@@ -288,6 +288,6 @@ def test_one_learn_searches_promises_certifies_checks_and_charges_once(
 def test_the_flags_of_learn_are_about_twenty_and_init_has_one_for_each_key() -> None:
     shown = run("learn", "--help", width=200).out
     assert all(f" {KEYS[key].flag} " in shown for key in LEARN_KEYS)
-    assert len(LEARN_KEYS) <= 26
+    assert len(LEARN_KEYS) <= 27
     every = run("init", "--help", width=200).out
     assert all(f" {key.flag} " in every for key in KEYS.values())

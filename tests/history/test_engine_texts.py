@@ -75,49 +75,20 @@ def engines(postgresql: PostgreSQL, spark: Any, tmp_path: Path) -> Engines:
     return Engines(postgresql, spark, tmp_path)
 
 
+DAYS = "2026-03-02 2024-02-29 2023-02-29 1900-02-29 2000-02-29 0000-01-01 0001-03-01 9999-12-31 1969-12-31 2026-04-31 "
+DAYS += "2026-13-01 2026-00-10 2026-01-00 2026-1-1 20260302 \u0662026-03-02"
+CLOCKS = "07:15 7:15 07:15:30 7:05:09.5 23:59:59.9999996 00:00:00.000000999 24:00 24:00:00.0 24:01 24:00:00.1 25:00 "
+CLOCKS += "07:60 07:15:60 07:15: 07 07:15:30. 07:15:30,5"
+OFFSETS = "Z z +01 +0100 +01:00 -15:59 +16:00 +01:60 +1 +01:0 UTC -00"
+IDS = (
+    "7 +7 -7 007 7. 7.0 -007.000 0 -0 +0.0 000 + - . 7.1 7e3 12e4 \u0667 18446744073709551616 1,000 0x7 u U \xe9 \xfc "
+)
+IDS += "u\u0308 null NULL NaN n/a <NA> None \u0130 \u212a \xdf ' \\ %s {0} {salt}"
+
+
 def _time_texts() -> list[str | None]:
-    days = [
-        "2026-03-02",
-        "2024-02-29",
-        "2023-02-29",
-        "1900-02-29",
-        "2000-02-29",
-        "0000-01-01",
-        "0001-03-01",
-        "9999-12-31",
-    ]
-    days += ["1969-12-31", "2026-04-31", "2026-13-01", "2026-00-10", "2026-01-00", "2026-1-1", "20260302", "٢026-03-02"]
-    clocks = ["07:15", "7:15", "07:15:30", "7:05:09.5", "23:59:59.9999996", "00:00:00.000000999", "24:00", "24:00:00.0"]
-    clocks += [
-        "24:01",
-        "24:00:00.1",
-        "25:00",
-        "07:60",
-        "07:15:60",
-        "07:15:",
-        "07",
-        "",
-        "07:15:30.",
-        "07:15:30,5",
-        "07:15:30 PM",
-    ]
-    offsets = [
-        "",
-        "Z",
-        " Z",
-        "z",
-        "+01",
-        "+0100",
-        "+01:00",
-        " -03:30",
-        "-15:59",
-        "+16:00",
-        "+01:60",
-        "+1",
-        "+01:0",
-        "UTC",
-        "-00",
-    ]
+    days, clocks = DAYS.split(), [*CLOCKS.split(), "", "07:15:30 PM"]
+    offsets = ["", " Z", " -03:30", *OFFSETS.split()]
     texts: list[str | None] = [
         f"{day}{'T' if at % 2 else ' '}{clock}" for at, (day, clock) in enumerate(itertools.product(days, clocks))
     ]
@@ -159,58 +130,11 @@ def test_times_are_read_as_in_files(engines: Engines, zone: str | None) -> None:
 
 def _id_texts() -> list[str | None]:
     uuid = "550e8400-e29b-41d4-a716-446655440000"
-    plain = uuid.replace("-", "")
-    ids = [
-        uuid,
-        uuid.upper(),
-        plain,
-        f"{{{uuid}}}",
-        f"{{{plain}}}",
-        f"urn:uuid:{uuid}",
-        f"URN:UUID:{{{uuid}}}",
-        uuid[:-1],
-    ]
-    ids += [f"{{{uuid}", uuid[:8] + uuid[9:], uuid + "0", "5" * 32, "5" * 36, "urn:uuid:", "g" + plain[1:]]
-    ids += ["+" + "5" * 32, "5" * 32 + ".0", "0" + "5" * 32, "-" + "5" * 32, "5" * 31 + ".", "+" + "5" * 33]
-    ids += [
-        "7",
-        "+7",
-        "-7",
-        "007",
-        "7.",
-        "7.0",
-        "-007.000",
-        "0",
-        "-0",
-        "+0.0",
-        "000",
-        "+",
-        "-",
-        ".",
-        "7.1",
-        "7e3",
-        "12e4",
-        "٧",
-    ]
-    ids += ["9" * 40, "9" * 41, "0" * 50 + "9" * 40, "18446744073709551616", "1,000", "0x7", "u", "U", "é", "ü"]
-    ids += [
-        "null",
-        "NULL",
-        "NaN",
-        "n/a",
-        "<NA>",
-        "None",
-        "x y",
-        "İ",
-        "K",
-        "ß",
-        "'",
-        "\\",
-        "%s",
-        "{0}",
-        "{salt}",
-        "x" * 256,
-    ]
+    plain, five = uuid.replace("-", ""), "5" * 32
+    ids = [uuid, uuid.upper(), plain, f"{{{uuid}}}", f"{{{plain}}}", f"urn:uuid:{uuid}", f"URN:UUID:{{{uuid}}}"]
+    ids += [uuid[:-1], f"{{{uuid}", uuid[:8] + uuid[9:], uuid + "0", five, "5" * 36, "urn:uuid:", "g" + plain[1:]]
+    ids += [f"+{five}", f"{five}.0", f"0{five}", f"-{five}", "5" * 31 + ".", f"+{five}5"]
+    ids += [*IDS.split(), "x y", "9" * 40, "9" * 41, "0" * 50 + "9" * 40, "x" * 256]
     some = ("12", uuid.upper(), "u")
     return [*ids, None, "", *(f"{a}{core}{b}" for core in some for a, b in itertools.product(BLANKS, BLANKS))]
 

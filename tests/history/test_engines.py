@@ -325,7 +325,7 @@ def test_spark_says_nothing_of_a_row_that_stops_it(spark: Any, tmp_path: Path, m
         with spark_tables._silent(spark):
             assert str(levels.getRootLogger().getLevel()) == "OFF"
         assert str(levels.getRootLogger().getLevel()) == "WARN"
-        monkeypatch.setattr(spark_tables._Table, "dialect", replace(SPARK, trimmed=failing))
+        monkeypatch.setattr(spark_tables, "SPARK", replace(SPARK, trimmed=failing))
         with pytest.raises(HistoryError, match="stopped before all rows"):
             counted(address)
         assert str(levels.getRootLogger().getLevel()) == "OFF"  # tasks that end later would quote the row

@@ -6,6 +6,7 @@ table's are looked up: no view, macro or type of the file has a part in what is 
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from privroute.history.trip_texts import LONGEST_TEXT
 from privroute.server_address import quoted
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from privroute.history.trip_batches import Hours
@@ -47,7 +47,7 @@ class DuckDBTable:
     def at(cls, address: str | os.PathLike[str]) -> Self | None:
         """The table of an address like fleet.duckdb#trips or fleet.duckdb#schema.trips; None for other paths."""
         found = _ADDRESS.fullmatch(str(address))
-        if found is None:
+        if found is None or ("#" in str(address) and os.path.exists(address)):  # noqa: PTH110 - where names are too long
             return None
         parts = (found["name"] or "").split(".")
         if len(parts) > _MOST_PARTS or not all(parts):

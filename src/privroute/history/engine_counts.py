@@ -13,13 +13,16 @@ from the table's schema alone.
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from privroute.errors import HistoryError, arg
 from privroute.history.bounding import Keys, bounded_total, chosen_requests
-from privroute.history.dialects import Dialect, put
+from privroute.history.dialects import put
 from privroute.history.engine_texts import time_steps, user_steps
 from privroute.history.trip_columns import day_number, in_period, slot_number, whole
 from privroute.history.trip_rows import TripRows
@@ -28,8 +31,9 @@ from privroute.history.trip_texts import SHORT_TEXT
 from privroute.study.calendar import DAY_US, EPOCH, SECOND_US
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from privroute.history.dialects import Dialect
     from privroute.history.engine_texts import Step
     from privroute.history.trip_batches import Form
     from privroute.history.trip_columns import TimeReading
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from privroute.history.trip_tally import Tally
     from privroute.study.contribution import Contribution
 
-__all__ = ["Engine", "Statements", "count_with"]
+__all__ = ["Engine", "Statements", "count_with", "forms_of"]
 
 _TRIPS_OF_A_ROW = "1"  # what a row adds to its count
 _OUTSIDE = 99
@@ -48,22 +52,46 @@ _ENDS = ("origin", "destination")
 _HOUR_US = 3600 * SECOND_US
 
 
-class Engine(Protocol):
-    """A table of trips in an engine.
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A table of trips on a server.
 
-    dialect, forms : its SQL, and the forms of the columns of the roles
-    name : of the table, for messages
+    name : of the table, for messages; dialect, forms : its SQL, and the forms of the columns of the roles
+    ask : runs a statement, in which {trips}, {zones}, {cells}, {pairs} and {salt} stand for tables; an Arrow table
     """
 
+    name: str
     dialect: Dialect
     forms: Mapping[str, Form]
-    name: str
-
-    def rows(self) -> int:
-        """How many rows the table has. PRIVATE."""
+    ask: Callable[[str], Any]
 
     def arrays(self, statement: str) -> dict[str, Any]:
-        """Run a statement and give its columns; {trips}, {zones}, {cells}, {pairs} and {salt} stand for tables."""
+        """The columns of an answer, whole numbers, -1 where there is none."""
+        found = None
+        with suppress(Exception):  # whatever it is, it may quote rows
+            found = self.ask(statement)
+        if found is None:
+            raise HistoryError(
+                f"{self.name}: the engine stopped before all rows were counted. Its message is not shown, because it "
+                "may quote a row; see its own log"
+            )
+        return {name: found[name].fill_null(-1).to_numpy().astype(np.int64) for name in found.column_names}
+
+
+def forms_of(name: str, columns: Mapping[str, str], kinds: Sequence[tuple[str, Form | None]]) -> dict[str, Form]:
+    """The form of each role's column, by its type; a matter of the schema."""
+    forms: dict[str, Form] = {}
+    for role, column in columns.items():
+        found = [form for other, form in kinds if other == column]
+        if len(found) != 1:
+            many = "no column" if not found else "more than one column"
+            raise HistoryError(f"{name}: there is {many} {column!r} for {role}")
+        if found[0] is None:
+            raise HistoryError(
+                f"{name}: the column {column!r} for {role} has a type that holds no numbers, texts or times"
+            )
+        forms[role] = found[0]
+    return forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +346,7 @@ def count_with(engine: Engine, statements: Statements, tally: Tally) -> TripRows
     rows = engine.arrays(statements.all_rows())
     known = rows["reason"] < _OUTSIDE
     rows = {name: column[known] for name, column in rows.items()}
-    outside = engine.rows() - int(rows["trips"].sum())
+    outside = int(engine.arrays("SELECT count(*) AS n FROM {trips} AS t")["n"][0]) - int(rows["trips"].sum())
     bounds = statements.contribution
     above_bounds = 0
     if bounds is not None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from privroute.errors import HistoryError, InputError
 from privroute.history.dialects import POSTGRESQL, POSTGRESQL_ASCII
-from privroute.history.trip_tables import forms_of, not_a_table, stopped, whole_numbers
+from privroute.history.engine_counts import Engine, forms_of
+from privroute.history.trip_tables import not_a_table
 from privroute.server_address import ServerAddress, driver, quoted
 
 if TYPE_CHECKING:
@@ -61,50 +62,8 @@ _KINDS = {
 }
 
 
-class _Server:
-    """A table on a PostgreSQL server, read in one transaction that cannot write."""
-
-    def __init__(
-        self, name: str, forms: Mapping[str, Form], server: Any, table: str, public: Mapping[str, Any]
-    ) -> None:
-        self.name, self.forms = name, forms
-        self.dialect = POSTGRESQL if server.info.parameter_status("server_encoding") == "UTF8" else POSTGRESQL_ASCII
-        self._server, self._table = server, table
-        self._values: dict[str, Any] = {}
-        self._public = {}
-        for name_of, content in public.items():
-            parts = []
-            for column in content.column_names:
-                self._values[f"{name_of}_{column}"] = content.column(column).to_pylist()
-                kind = "text" if pa.types.is_string(content.schema.field(column).type) else "bigint"
-                parts.append(f"%({name_of}_{column})s::{kind}[]")
-            self._public[name_of] = (
-                f"(SELECT * FROM unnest({', '.join(parts)}) AS t({', '.join(content.column_names)}))"
-            )
-
-    def rows(self) -> int:
-        return int(self.arrays("SELECT count(*) AS n FROM {trips} AS t")["n"][0])
-
-    def arrays(self, statement: str) -> dict[str, Any]:
-        text = statement.replace("{trips}", self._table).replace("%", "%%")
-        for table, content in self._public.items():
-            text = text.replace(f"{{{table}}}", content)
-        psycopg, failed = driver(), False
-        try:
-            with self._server.cursor(binary=True) as cursor:
-                cursor.execute(text, {name: value for name, value in self._values.items() if f"({name})s" in text})
-                names = [column.name for column in cursor.description]
-                rows = cursor.fetchall()
-        except psycopg.Error:
-            failed = True
-        if failed:
-            raise stopped(self.name)
-        columns = list(zip(*rows, strict=True)) or [()] * len(names)
-        return {name: whole_numbers(column) for name, column in zip(names, columns, strict=True)}
-
-
 @contextmanager
-def open_postgresql(text: str, columns: Mapping[str, str], public: Mapping[str, Any]) -> Iterator[_Server]:
+def open_postgresql(text: str, columns: Mapping[str, str], public: Mapping[str, Any]) -> Iterator[Engine]:
     """Open the table of an address.
 
     columns : {role: name}; public : Arrow tables by name, as statements call them
@@ -126,20 +85,53 @@ def open_postgresql(text: str, columns: Mapping[str, str], public: Mapping[str, 
         if server.info.server_version < _OLDEST:
             raise HistoryError(f"{address}: the server is older than PostgreSQL 14")
         asked = {"schema": schema, "table": name, "columns": list(columns.values())}
-        parts, kinds = None, None
-        with suppress(psycopg.Error):
-            for statement in _START:
-                server.execute(statement)
+        forms = forms_of(f"{address}", columns, _kinds(server, address, table, asked))
+        tables, values = _as_parameters(public)
+
+        def ask(statement: str) -> Any:
+            statement = statement.replace("{trips}", table).replace("%", "%%")
+            for each, content in tables.items():
+                statement = statement.replace(f"{{{each}}}", content)
+            with server.cursor(binary=True) as cursor:
+                cursor.execute(statement, {name: each for name, each in values.items() if f"({name})s" in statement})
+                names = [column.name for column in cursor.description]
+                rows = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(names)
+            return pa.table([pa.array(row, pa.int64()) for row in rows], names)
+
+        utf8 = server.info.parameter_status("server_encoding") == "UTF8"
+        yield Engine(f"{address}", POSTGRESQL if utf8 else POSTGRESQL_ASCII, forms, ask)
+
+
+def _kinds(
+    server: Any, address: ServerAddress, table: str, asked: Mapping[str, object]
+) -> list[tuple[str, Form | None]]:
+    """The columns of a table with their forms, in a transaction in which it stays what the catalog says."""
+    parts, kinds = None, None
+    with suppress(driver().Error):
+        for statement in _START:
+            server.execute(statement)
+        parts = server.execute(_CATALOG, asked).fetchall()
+        if not any(kind for _, kind in parts):
+            found = server.execute(f"SELECT * FROM {table} LIMIT 0").description  # which locks it
+            kinds = [(column.name, _FORMS.get(column.type_code)) for column in found]
             parts = server.execute(_CATALOG, asked).fetchall()
-            if not any(kind for _, kind in parts):
-                found = server.execute(f"SELECT * FROM {table} LIMIT 0").description
-                kinds = [(column.name, _FORMS.get(column.type_code)) for column in found]
-                # from here on the transaction holds a lock: what the catalog says now stays
-                parts = server.execute(_CATALOG, asked).fetchall()
-        for part, kind in parts or ():
-            if kind:
-                what = _KINDS.get(kind, "no table")
-                raise not_a_table(address, f"a table of which a part is {what}" if part else what)
-        if kinds is None:
-            raise HistoryError(f"{address}: there is no such table, or the user may not read it")
-        yield _Server(str(address), forms_of(str(address), columns, kinds), server, table, public)
+    for part, kind in parts or ():
+        if kind:
+            what = _KINDS.get(kind, "no table")
+            raise not_a_table(address, f"a table of which a part is {what}" if part else what)
+    if kinds is None:
+        raise HistoryError(f"{address}: there is no such table, or the user may not read it")
+    return kinds
+
+
+def _as_parameters(public: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, list[Any]]]:
+    """SQL of Arrow tables, and the parameters in it."""
+    tables, values = {}, {}
+    for table, content in public.items():
+        parts = []
+        for column in content.column_names:
+            values[f"{table}_{column}"] = content.column(column).to_pylist()
+            kind = "text" if pa.types.is_string(content.schema.field(column).type) else "bigint"
+            parts.append(f"%({table}_{column})s::{kind}[]")
+        tables[table] = f"(SELECT * FROM unnest({', '.join(parts)}) AS t({', '.join(content.column_names)}))"
+    return tables, values

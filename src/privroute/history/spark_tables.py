@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from privroute.errors import HistoryError, MissingExtraError
 from privroute.history.dialects import SPARK
-from privroute.history.trip_tables import SPARK_ADDRESS, forms_of, not_a_table, stopped, whole_numbers
+from privroute.history.engine_counts import Engine, forms_of
+from privroute.history.trip_tables import SPARK_ADDRESS, not_a_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,34 +43,8 @@ _QUIET = ("WARN", "ERROR", "FATAL", "OFF")  # levels of Spark's log that tell no
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # pyspark's own
 
 
-class _Table:
-    """A table of a catalog."""
-
-    dialect = SPARK
-
-    def __init__(self, name: str, forms: Mapping[str, Form], session: Any, tables: Mapping[str, str]) -> None:
-        self.name, self.forms = name, forms
-        self._session, self._tables = session, tables
-
-    def rows(self) -> int:
-        return int(self.arrays("SELECT count(*) AS n FROM {trips} AS t")["n"][0])
-
-    def arrays(self, statement: str) -> dict[str, Any]:
-        for table, name in self._tables.items():
-            statement = statement.replace(f"{{{table}}}", name)
-        failed = False
-        try:
-            with _silent(self._session):
-                found = self._session.sql(statement).toArrow()
-        except Exception:  # noqa: BLE001 - whatever it is, it may quote rows
-            failed = True
-        if failed:
-            raise stopped(self.name)
-        return {name: whole_numbers(found.column(name).fill_null(-1).to_numpy()) for name in found.column_names}
-
-
 @contextmanager
-def open_spark(text: str, columns: Mapping[str, str], public: Mapping[str, Any]) -> Iterator[_Table]:
+def open_spark(text: str, columns: Mapping[str, str], public: Mapping[str, Any]) -> Iterator[Engine]:
     """Open the table of an address.
 
     columns : {role: name}; public : Arrow tables by name, as statements call them
@@ -88,14 +63,21 @@ def open_spark(text: str, columns: Mapping[str, str], public: Mapping[str, Any])
     kinds = [(field.name, _FORMS.get(field.dataType.simpleString().partition("(")[0])) for field in fields]
     forms = forms_of(text, columns, kinds)
     mark = secrets.token_hex(8)
-    views = {each: f"privroute_{each}_{mark}" for each in public}
+    tables = {"trips": table} | {each: f"privroute_{each}_{mark}" for each in public}
+
+    def ask(statement: str) -> Any:
+        for each, own in tables.items():
+            statement = statement.replace(f"{{{each}}}", own)
+        with _silent(session):
+            return session.sql(statement).toArrow()
+
     try:
         for each, content in public.items():
-            session.createDataFrame(content).createOrReplaceTempView(views[each])
-        yield _Table(text, forms, session, {"trips": table, **views})
+            session.createDataFrame(content).createOrReplaceTempView(tables[each])
+        yield Engine(text, SPARK, forms, ask)
     finally:
-        for view in views.values():
-            session.catalog.dropTempView(view)
+        for each in public:
+            session.catalog.dropTempView(tables[each])
 
 
 def _session(master: str, text: str) -> Any:

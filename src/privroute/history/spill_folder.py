@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["spill_folder"]
 
 _PREFIX, _LOCK = "privroute-trips-", "lock"
-_PRIVATE_FILE = 0o600
 
 
 @contextmanager
@@ -28,19 +27,16 @@ def spill_folder(place: Path | None) -> Iterator[Path]:
     """
     parent = Path(tempfile.gettempdir() if place is None else place)
     _remove_stale(parent)
-    new = Path(tempfile.mkdtemp(prefix=".privroute-", dir=parent))
-    folder = parent / f"{_PREFIX}{new.name.rpartition('-')[2]}"
+    folder = Path(tempfile.mkdtemp(prefix=".privroute-", dir=parent))
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(folder)  # only now others see it, and see that its owner lives
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # only now others see it, and see that its owner lives
+        folder = folder.rename(parent / f"{_PREFIX}{folder.name.rpartition('-')[2]}")
+        yield folder
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
 def _remove_stale(parent: Path) -> None:

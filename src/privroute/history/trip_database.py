@@ -139,21 +139,19 @@ def open_file(path: Path) -> Iterator[Database]:
 
 
 @contextmanager
-def _connected(settings: dict[str, Any], first: str = "") -> Iterator[Database]:
-    """A database in memory; after the first statement no file can be reached from it but those that are open."""
+def _connected(settings: dict[str, str], *first: str) -> Iterator[Database]:
+    """A database in memory; after the first statements no file can be reached from it but those that are open."""
     duckdb = _driver()
     no_extensions = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    connection = duckdb.connect(":memory:", config={**settings, **no_extensions})
+    connection = duckdb.connect(":memory:", config=settings | no_extensions)
+    database = Database(duckdb, connection)
     try:
         # where Python is interactive, DuckDB would draw how far it is with private files on the standard output; in
         # Jupyter without ipywidgets it draws nothing, and refuses to be told so
-        if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
-            connection.execute("SET enable_progress_bar = false")
-        database = Database(duckdb, connection)
-        if first:
-            database.rows(first)
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+        if database.rows("SELECT current_setting('enable_progress_bar')") != [(False,)]:
+            first = ("SET enable_progress_bar = false", *first)
+        for statement in (*first, "SET enable_external_access = false", "SET lock_configuration = true"):
+            database.rows(statement)
         yield database
     finally:
         connection.close()

@@ -120,7 +120,6 @@ class Source:
                 yield batch
             failed = False
         except (OSError, ValueError, KeyError, MemoryError, UnreadableError, pa.ArrowException) as problem:
-            # which may quote values
             self.out_of_memory = self.out_of_memory or _is_lack_of_memory(problem)  # of any file
         if failed:
             self.unreadable = file.path
@@ -193,18 +192,16 @@ def find_files(files: object, *, rows_are_trips: bool = False) -> list[Path | Du
         raise HistoryError("there are no files; pass a path, a pattern like 'trips/*.parquet', or a list of them")
     if any(map(is_on_server, given)):
         raise HistoryError("a table on a server is read alone; pass its address, and nothing else")
-    found: dict[tuple[Any, ...], Path | DuckDBTable] = {}
+    found: dict[object, Path | DuckDBTable] = {}
     for item in given:
         if not isinstance(item, str | os.PathLike) or not isinstance(os.fspath(item), str) or "\0" in os.fspath(item):
             raise no_source(item)
-        table = None if os.path.exists(item) and "#" in str(item) else DuckDBTable.at(item)  # noqa: PTH110
-        for path in _matches(item if table is None else table.path):
-            if table is None:
-                found.setdefault(_identity(path), path)
-                continue
+        table = DuckDBTable.at(item)
+        if table is not None:
             check_rows_are_trips(table, rows_are_trips)
-            key = (*_identity(path), table.schema.lower(), table.name.lower())
-            found.setdefault(key, replace(table, path=path))
+        for path in _matches(item if table is None else table.path):
+            place = path if table is None else replace(table, path=path)
+            found.setdefault((_identity(path), table and f"{table.schema}.{table.name}".lower()), place)
     return list(found.values())
 
 
@@ -244,12 +241,11 @@ def sources(files: Sequence[Path | DuckDBTable], roles: Mapping[str, str], longe
     """
     grouped: dict[tuple[Form, ...], list[TripFile]] = {}
     for path in files:
-        ending = "" if isinstance(path, DuckDBTable) else _ending(path)
         if isinstance(path, DuckDBTable):
             file = _of_schema(path, path.schema_of(roles.values()), roles)
-        elif ending in _PARQUET:
+        elif _ending(path) in _PARQUET:
             file = _parquet_file(path, roles)
-        elif ending in _CSV:
+        elif _ending(path) in _CSV:
             file = csv_file(path, roles)
         else:
             raise FormatError(path, f"the ending does not say what it is; {', '.join((*_CSV, *_PARQUET))} are read")

@@ -94,8 +94,6 @@ def read_trips(
         table: "fleet.duckdb#trips"; "postgresql://user@host/database#schema.table" and
         "spark://host:7077#catalog.schema.table", which are counted there, so that only counts come back. Queries and
         views are refused: docs/trips.md, Tables
-    rows_are_trips : True, which tables need: the caller asserts that one row is one trip, that no trip is in two rows
-        (of exact copies each counts), and that no row was made of other people's trips
     network : a network; or a study, which sets all options from `period` to `on_unreachable`, so that none of them is
         passed, and whose frame the history then has
     period : start and end of the operation period, ("07:00", "08:00"), the end not included; ("22:00", "02:00") crosses
@@ -114,6 +112,8 @@ def read_trips(
         strptime format), or with `epoch_unit` a number counted from 1970 in UTC. Default: departure
     times_as_before : the caller asserts that these columns and formats give each trip the time that earlier releases
         from the same data set read; a ledger asks for it where they differ
+    rows_are_trips : True, which tables need: the caller asserts that one row is one trip, that no trip is in two rows
+        (every exact copy of a row counts), and that no row was made of other people's trips
     unit : "request" (default); or "user" or "user-day", which keep at most `max_requests` requests of each user (and
         day), and of those at most `max_per_pair` for one pair, chosen at random independently of other users; `user`
         is the column of ids (default: user). The guarantee must be for the same unit.
@@ -183,7 +183,8 @@ def read_trips(
         source = source[0]
     if is_on_server(source):
         with spelling:
-            return _told(_count_table(f"{source}", network, frame, trips, tally), tally, diagnostics, report)
+            rows = _count_table(f"{source}", network, frame, trips, tally)
+        return _told(rows, tally, diagnostics, report)
     with spelling, open_database(memory_mb, temp_folder) as database:
         reading = TimeReading(frame.calendar, trips.time_format, trips.epoch_unit)
         nearest = NearestZone(network, trips.max_zone_distance_km) if trips.has_coordinates else None
