@@ -45,8 +45,8 @@ define programs
     $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends $$missing; fi; fi
 endef
 
-.PHONY: help demo test quick core fix suite style lint sanitize servers coverage lowest constraints compilers kernels aarch64 \
-  plain bench docs wheel clean
+.PHONY: help demo test quick core fix suite style lint sanitize servers coverage lowest constraints compilers kernels \
+  aarch64 plain bench docs wheel clean
 
 demo: $(VENV)/.core ## learn a private policy from simulated days on Sioux Falls
 	$(BIN)/privroute demo
@@ -97,28 +97,30 @@ constraints: $(VENV)/.python ## renew constraints.txt: the newest versions that 
 	  --extra test --extra lint --extra docs --extra sumo --extra spark --group build --no-emit-package privroute \
 	  --output-file constraints.txt
 
-# The oldest versions that pyproject.toml allows, of everything that the package itself needs, in an environment of its own.
+# The oldest versions of everything that the package itself needs, in an environment of its own.
 lowest: $(VENV)/.python ## tests with the oldest versions that pyproject.toml allows
 	$(BIN)/python -m pip install --quiet uv
 	$(PYTHON) -m venv --clear build/lowest
 	mkdir -p build && $(BIN)/uv pip compile pyproject.toml --quiet --resolution lowest-direct --extra all \
 	  --python build/lowest/bin/python --no-emit-package privroute --output-file build/lowest.txt
-	$(BIN)/uv pip install --quiet --python build/lowest/bin/python --constraint build/lowest.txt '.[all]' hypothesis httpx \
-	  mpmath openmatrix playwright pytest pytest-xdist
+	$(BIN)/uv pip install --quiet --python build/lowest/bin/python --constraint build/lowest.txt '.[all]' hypothesis \
+	  httpx mpmath openmatrix playwright pytest pytest-xdist
 	cd build/lowest && bin/privroute demo --out demo >/dev/null
-	build/lowest/bin/python -m pytest -q -n auto -W default tests/network tests/release tests/policy tests/privacy tests/study \
-	  tests/history/test_trips.py tests/serve/test_api.py tests/serve/test_answers.py
+	build/lowest/bin/python -m pytest -q -n auto -W default tests/network tests/release tests/policy tests/privacy \
+	  tests/study tests/history/test_trips.py tests/serve/test_api.py tests/serve/test_answers.py
 
 # With warnings as errors.
 compilers: $(VENV)/.tools ## compile the core with GCC and Clang
 	$(call programs,clang++=clang)
 	for compiler in g++ clang++; do command -v $$compiler >/dev/null || continue; \
-	  CXX=$$compiler $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/compilers/$$compiler . \
-	    --config-settings=cmake.define.PRIVROUTE_WERROR=ON --config-settings=build-dir=build/compile-$$compiler || exit 1; done
+	  CXX=$$compiler $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation . \
+	    --wheel-dir build/compilers/$$compiler --config-settings=build-dir=build/compile-$$compiler \
+	    --config-settings=cmake.define.PRIVROUTE_WERROR=ON || exit 1; done
 
 # Vectors stay within one file, so that their calling convention (psabi) does not matter.
 KERNELS := tests/core/kernels_test.cpp $(addprefix core/,assignment.cpp bush_solver.cpp elimination.cpp projection.cpp \
-  projection_exact.cpp projection_plain.cpp projection_plain8.cpp projection_plan.cpp projection_scaling.cpp route_sets.cpp)
+  projection_exact.cpp projection_plain.cpp projection_plain8.cpp projection_plan.cpp projection_scaling.cpp \
+  route_sets.cpp)
 STRICT := -std=c++20 -O2 -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-psabi -Werror -ffp-contract=off -pthread
 kernels: ## tests of the kernels without Python
 	@mkdir -p build
@@ -131,17 +133,18 @@ aarch64: ## the same for 64-bit ARM under qemu-user
 plain: $(TESTED) ## all tests on the plain kernels, as on machines without vector instructions
 	PRIVROUTE_INSTRUCTION_SET=plain $(BIN)/pytest -n $(WORKERS)
 
-# The page is tested in Chromium, ledgers and trips on servers with a PostgreSQL and a Spark, which needs Java, the proxy's
-# configuration with nginx, and a clock that is set back with faketime. Under CI=true the tests insist on them.
+# The page is tested in Chromium, ledgers and trips on servers with a PostgreSQL and a Spark, which needs Java, the
+# proxy's configuration with nginx, and a clock that is set back with faketime. Under CI=true the tests insist on them.
 servers:
-	$(call programs,chromium=chromium initdb=postgresql java=openjdk-17-jre-headless nginx=nginx openssl=openssl faketime=faketime)
+	$(call programs,chromium=chromium initdb=postgresql java=openjdk-17-jre-headless nginx=nginx openssl=openssl \
+	  faketime=faketime)
 
 # On the tests that drive the core (without the largest network, which would take long), when these or the core have
 # changed. Python's own allocations are not ours to check for leaks.
 sanitize: $(VENV)/.sanitized ## tests of the core under address and undefined-behaviour sanitizers
 SANITIZED_TESTS := tests/policy tests/flows tests/serve/test_answers.py tests/network/test_plain_tables.py
-$(VENV)/.sanitized: $(SANITIZED)/.built tests/conftest.py $(wildcard tests/reference/*.py $(SANITIZED_TESTS) \
-  $(addsuffix /*.py,$(SANITIZED_TESTS))) | $(VENV)/.test
+$(VENV)/.sanitized: $(SANITIZED)/.built \
+  $(shell find tests/conftest.py tests/reference $(SANITIZED_TESTS) -name '*.py') | $(VENV)/.test
 	PRIVROUTE_TEST_CORE=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  $(BIN)/pytest -q -n auto -p no:cacheprovider -k "not Chicago and not chicago and not ctrl_c and not thousands" \
@@ -150,8 +153,8 @@ $(VENV)/.sanitized: $(SANITIZED)/.built tests/conftest.py $(wildcard tests/refer
 
 $(SANITIZED)/.built: $(VENV)/.tools $(CORE)
 	@echo "Building the core with sanitizers"
-	$(PIP) --no-deps --no-build-isolation --upgrade --target build/sanitized --config-settings=build-dir=$(VENV)/sanitized \
-	  --config-settings=cmake.define.PRIVROUTE_SANITIZE=ON .
+	$(PIP) --no-deps --no-build-isolation --upgrade --target build/sanitized . \
+	  --config-settings=build-dir=$(VENV)/sanitized --config-settings=cmake.define.PRIVROUTE_SANITIZE=ON
 	@touch $@
 
 # So that what it lacks is noticed here.
@@ -160,7 +163,8 @@ wheel: $(VENV)/.python ## build a wheel, and run the demo from it in an empty en
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	$(PYTHON) -m venv build/try-wheel
 	wheel=$$(ls dist/*.whl) && build/try-wheel/bin/python -m pip install --quiet "$$wheel[all]"
-	cd build/try-wheel && bin/privroute demo --out demo >/dev/null && bin/privroute report demo/release --out demo/report.html
+	cd build/try-wheel && bin/privroute demo --out demo >/dev/null && \
+	  bin/privroute report demo/release --out demo/report.html
 	@ls -l dist/*.whl
 
 docs: $(VENV)/.test ## build the documentation
@@ -184,7 +188,7 @@ $(VENV)/.python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $@
 
-# What of pyproject.toml decides what is built and installed, without options of linters and tests; written when it changes.
+# What of pyproject.toml decides what is built and installed, written when it changes: not the options of linters.
 TABLES := t["build-system"], t["dependency-groups"], t["project"], t["tool"]["scikit-build"]
 $(VENV)/.tables: pyproject.toml $(VENV)/.python
 	@$(BIN)/python -c 'import tomllib; t = tomllib.load(open("pyproject.toml", "rb")); print($(TABLES))' >$@.new
@@ -195,8 +199,8 @@ $(VENV)/.tools: $(VENV)/.tables constraints.txt
 	$(PIP) --group build
 	@touch $@
 
-# One build for all targets; more packages when a target needs them: a demo does not wait for linters. To compile all modules
-# at once would take a minute, for many that nothing imports.
+# One build for all targets; more packages when a target needs them: a demo does not wait for linters. To compile all
+# modules at once would take a minute, for many that nothing imports.
 $(VENV)/.run: $(VENV)/.tools
 	@echo "Installing privroute into $(VENV) (builds the compiled core, about a minute the first time)"
 	$(PIP) --no-build-isolation --config-settings=build-dir=$(VENV)/core --editable '.[all]'
