@@ -69,8 +69,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         again = [sys.executable, "-m", "pytest", "--quiet", f"--cpu-limit={limit}", *(name for name, _ in over)]
         session.exitstatus = subprocess.run(again, cwd=config.rootpath, check=False).returncode
         return
+    reporter.ensure_newline()
     for name, spent in over:
-        reporter.write_line(f"\n{name} took {spent:.1f} s of processor time: make it faster, or mark it slow", red=True)
+        reporter.write_line(f"{name} took {spent:.1f} s of processor time: make it faster, or mark it slow", red=True)
     session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
