@@ -29,9 +29,6 @@ WORKERS := $(shell expr $(CORES) + 1)
 # Seconds of processor time that a test without the mark `slow` may take: four times what it should.
 CPU_LIMIT := 1
 
-# Neighbours that tests/history/test_row_locality.py tries: all under CI=true, a quarter elsewhere.
-export PRIVROUTE_ROW_CASES ?= $(if $(filter true,$(CI)),2000,500)
-
 SANITIZED := build/sanitized/privroute
 BENCHMARKS := $(filter-out benchmarks/networks.py benchmarks/servers.py benchmarks/checkout.py benchmarks/history.py \
   benchmarks/flow_mechanisms.py benchmarks/mutants.py benchmarks/mutation.py $(wildcard benchmarks/endurance_*.py), \
