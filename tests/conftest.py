@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from servers import PostgreSQL, postgresql_programs
 
+pytest_plugins = ["tests.run_rules"]
+
 # before numpy is loaded: workers share the cores, and threads of BLAS that wait by spinning slow each other down
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -40,7 +42,7 @@ def tntp() -> Path:
     beside = Path(__file__).resolve().parents[2] / "shared" / "tntp"
     folder = Path(os.environ.get("PRIVROUTE_TNTP", beside))
     if not folder.is_dir():
-        pytest.skip("the public TNTP networks are not on this machine; set PRIVROUTE_TNTP to their folder")
+        pytest.skip("TNTP: no networks beside the checkout; set PRIVROUTE_TNTP to their folder")
     return folder
 
 
@@ -50,6 +52,6 @@ def postgresql() -> Iterator[PostgreSQL]:
     if postgresql_programs() is None:
         if os.environ.get("CI") == "true":
             pytest.fail("there is no PostgreSQL server, and CI=true requires the tests with one")
-        pytest.skip("there is no PostgreSQL server on this machine; install postgresql")
+        pytest.skip("PostgreSQL: no server; install postgresql")
     with PostgreSQL() as server:
         yield server

@@ -29,6 +29,9 @@ FETCHED = re.compile(
 )
 
 
+BUILDS_SITE = pytest.mark.xdist_group("site")  # once, by one worker
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
@@ -43,16 +46,26 @@ def test_each_public_name_is_in_the_reference_once() -> None:
     assert sorted(re.findall(r"^::: privroute\.(\w+)$", pages, re.MULTILINE)) == sorted(pr.__all__)
 
 
+@BUILDS_SITE
 def test_each_public_name_is_on_the_site(site: Path) -> None:
     html = "".join(page.read_text() for page in (site / "reference").rglob("index.html"))
     missing = [name for name in pr.__all__ if not re.search(rf'id="?privroute\.{name}["\s>]', html)]
     assert not missing
 
 
+@BUILDS_SITE
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert pages
     assert not [page for page in pages if FETCHED.search(page.read_text())]
+
+
+def test_the_citation_and_the_changelog_have_the_version_of_the_package() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert pr.__version__ == version
+    assert re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE) == [version]
+    sections = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert sections[:2] == ["Unreleased", version]
 
 
 def test_the_route_shown_for_the_service_is_one_of_the_network() -> None:

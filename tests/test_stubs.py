@@ -14,7 +14,7 @@ import pytest
 import privroute
 from privroute import _core
 
-stubgen = pytest.importorskip("nanobind.stubgen", reason="nanobind makes the stubs to compare with")
+stubgen = pytest.importorskip("nanobind.stubgen", reason="stubs: no nanobind; it makes the stubs to compare with")
 
 WRITTEN = Path(privroute.__file__).with_name("_core.pyi")
 ARRAY = re.compile(r"NDArray\[(?:np|numpy)\.(\w+)\]")

@@ -15,7 +15,7 @@ from privroute.handover.export import FILES, hand_over
 from privroute.simulation.sumo_engine import sumo_program
 
 if os.environ.get("CI") != "true":  # SUMO is large: under CI=true it must be there
-    pytest.importorskip("sumo", reason="eclipse-sumo is not installed; it is required under CI=true only")
+    pytest.importorskip("sumo", reason="SUMO: no eclipse-sumo; CI=true installs it")
 
 
 def sumo(program: str, folder: Path, *options: str) -> str:

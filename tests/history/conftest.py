@@ -16,9 +16,9 @@ from engines import spark_session
 def spark() -> Iterator[Any]:
     """A Spark session; under CI=true it must be there. Its tests share the xdist group postgresql."""
     if os.environ.get("CI") != "true":
-        pytest.importorskip("pyspark", reason="pyspark is not installed; it is required under CI=true only")
+        pytest.importorskip("pyspark", reason="Spark: no pyspark; CI=true installs it")
         if shutil.which("java") is None:
-            pytest.skip("there is no Java on this machine, which Spark needs; it is required under CI=true only")
+            pytest.skip("Spark: no Java; install it")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Spark about other packages
         with spark_session() as session:

@@ -249,7 +249,7 @@ class TestHostileRows:
         """A row has one zone, and users are told apart by their ids."""
         with psycopg.connect(postgresql.url, autocommit=True) as server:
             if not server.execute("SELECT 1 FROM pg_collation WHERE collprovider = 'i'").fetchone():
-                pytest.skip("this PostgreSQL was built without ICU")
+                pytest.skip("PostgreSQL: built without ICU")
             server.execute("DROP TABLE IF EXISTS alike")
             server.execute("DROP COLLATION IF EXISTS any_case")
             server.execute("CREATE COLLATION any_case (provider=icu, locale='und-u-ks-level2', deterministic=false)")

@@ -127,7 +127,7 @@ def test_a_number_of_shards_that_is_none_is_refused(count: Any) -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """Two Dask workers in processes of their own."""
-    distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+    distributed = pytest.importorskip("distributed", reason="Dask: not installed; the extra dask has it")
     dask = importlib.import_module("dask")
     patience = dask.config.set({"distributed.comm.timeouts.connect": "8s"})  # for a dead worker
     with (
@@ -181,7 +181,7 @@ class TestDask:
         self, cluster: Any, alone: NDArray[np.float64], direct: bool | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The scheduler's proxy, through which a client talks to workers unless told otherwise, is not used."""
-        distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+        distributed = pytest.importorskip("distributed", reason="Dask: not installed; the extra dask has it")
         passed = list[str]()
         right = cluster.scheduler.handlers["proxy"]
 
@@ -199,6 +199,6 @@ class TestDask:
         assert passed == []
 
     def test_other_things_than_clusters_are_refused(self) -> None:
-        pytest.importorskip("distributed", reason="the extra dask is not installed")
+        pytest.importorskip("distributed", reason="Dask: not installed; the extra dask has it")
         with pytest.raises(InputError, match="cluster is a int"), sharded(2, cluster=3):
             pass

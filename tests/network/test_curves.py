@@ -189,7 +189,7 @@ def test_bounds_hold_for_every_flow_that_was_tried(name: str, ceiling: float) ->
 def test_the_computed_marginal_cost_is_within_its_rounding(name: str) -> None:
     """The same formulas with 64 bits in place of 53 say how far off they are."""
     if np.finfo(np.longdouble).nmant <= np.finfo(np.float64).nmant:
-        pytest.skip("long double is no longer than double on this platform")
+        pytest.skip("long double: no longer than double here")
     latency, flow = loaded(name, 5)
     free, capacity, *parameters, wide = (
         values.astype(np.longdouble)

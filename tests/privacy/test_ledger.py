@@ -334,7 +334,7 @@ class TestOddFiles:
             path.write_bytes(whole[:position])
             damaged(path, before)
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    @pytest.mark.skipif(os.geteuid() == 0, reason="permissions: root may write everywhere")
     def test_a_file_that_may_not_be_written(self, ledger: Ledger) -> None:
         ledger.path.chmod(0o444)
         with pytest.raises(LedgerError, match="read-only"):

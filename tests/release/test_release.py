@@ -137,7 +137,7 @@ def test_a_folder_with_the_name_of_a_table_is_not_replaced(tmp_path: Path) -> No
         RELEASE.save(tmp_path / "out", overwrite=True)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="folders are exchanged in one step on Linux only")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="exchange of folders: on Linux only")
 def test_a_release_is_replaced_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No moment without a release: whatever is renamed, the place has one before and after."""
     RELEASE.save(tmp_path / "out")

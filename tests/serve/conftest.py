@@ -126,7 +126,7 @@ def browser() -> Iterator[Browser]:
     if path is None:
         if os.environ.get("CI") == "true":
             pytest.fail("there is no chromium, and CI=true requires the tests of the page")
-        pytest.skip("there is no chromium on this machine; install it, or set PRIVROUTE_CHROMIUM to one")
+        pytest.skip("page: no Chromium; install it, or set PRIVROUTE_CHROMIUM to one")
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield found

@@ -375,7 +375,7 @@ def test_chicago_with_real_trips(tntp: Path) -> None:
     """Chicago Sketch at its longitudes and latitudes, trips of a bike-sharing system: lines along links."""
     real = Path(os.environ.get("PRIVROUTE_REAL", tntp.parent / "real")) / "chicago"
     if not (real / "divvy_trips.parquet").exists():
-        pytest.skip("Chicago's coordinates and trips are not on this machine; set PRIVROUTE_REAL to their folder")
+        pytest.skip("Chicago: no coordinates and trips; set PRIVROUTE_REAL to their folder")
     network = pr.read_network(tntp / "ChicagoSketch_net.tntp", nodes=real / "ChicagoSketch_node_lonlat.tntp")
     history = pr.read_trips(
         real / "divvy_trips.parquet",

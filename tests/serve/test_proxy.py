@@ -24,7 +24,7 @@ BATCH = {"pairs": [[1, 20]] * 20_000}
 
 pytestmark = pytest.mark.skipif(
     (NGINX is None or shutil.which("openssl") is None) and os.environ.get("CI") != "true",
-    reason="there is no nginx or no openssl on this machine; they are required under CI=true only",
+    reason="proxy: no nginx or no openssl; install them",
 )
 
 

@@ -17,7 +17,7 @@ from privroute.handover.fleet import Fleet
 from privroute.handover.uxsim_world import simulated_min
 from privroute.simulation.comparison import NAMES, compare
 
-UXSIM = pytest.importorskip("uxsim", reason="uxsim is not installed; the test extra has it")
+UXSIM = pytest.importorskip("uxsim", reason="UXsim: not installed; the test extra has it")
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_a_short_period_leaves_time_for_the_longest_trips(release: pr.Release) -
 
 def test_sumo_drives_the_release() -> None:
     if os.environ.get("CI") != "true":  # SUMO is large: under CI=true it must be there
-        pytest.importorskip("sumo", reason="eclipse-sumo is not installed; it is required under CI=true only")
+        pytest.importorskip("sumo", reason="SUMO: no eclipse-sumo; CI=true installs it")
     scenario = pr.sioux_falls()
     history = pr.simulate_days(scenario.demand * 0.01, days=20, seed=1)
     release = pr.learn(scenario.network, history, pr.Guarantee(epsilon=1.0, delta=1e-6))
