@@ -10,14 +10,16 @@ from tests.cli.command import Done, refused, run
 import privroute as pr
 from privroute.evaluate.attack import Attack
 from privroute.evaluate.audit import Audit
+from privroute.mechanism.learn import Announcement
 
 
 @pytest.mark.parametrize("mechanism", ["counts", "daily", "layered", "minimiser", "sgd"])
-def test_an_audit_goes_through_learn_and_gives_a_verdict(mechanism: str) -> None:
-    with mock.patch("privroute.mechanism.learn.learn", wraps=pr.learn) as learn:
+def test_an_audit_makes_releases_and_gives_a_verdict(mechanism: str) -> None:
+    release = Announcement.release
+    with mock.patch.object(Announcement, "release", autospec=True, side_effect=release) as released:
         done = run("audit", "--mechanism", mechanism, "--runs", 50, "--false-alarm", "1e-9")
     assert done.code == 0, done.err
-    assert learn.call_count == 100
+    assert released.call_count == 100
     assert "Passed" in done.out
     assert "cannot prove" in done.text
     assert f"Mechanism {mechanism}, guarantee: epsilon 4, delta 1e-6" in done.out

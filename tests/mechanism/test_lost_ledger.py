@@ -19,6 +19,7 @@ import privroute as pr
 from privroute.errors import BudgetError, LedgerError
 from privroute.mechanism.lost_ledger import (
     KnownCharge,
+    _spent,
     adopt_stream,
     charges_of_releases,
     charges_of_stream,
@@ -173,6 +174,17 @@ def test_whatever_is_lost_with_the_ledger_nothing_more_is_granted(tmp_path: Path
                 scope = Scope.of_days([FIRST + timedelta(days=day)], begins_s=begins * 3600, length_s=3600)
                 assert after.left(scope) <= before.left(scope)
         assert after.spent <= before.spent * (1 + 1e-6) + 1  # and what was spent in all is not overstated
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3])
+def test_the_epsilon_that_a_certificate_names_is_turned_into_no_less_than_was_spent(delta: float) -> None:
+    approval = pr.Approval(3.0, delta)
+    for part in (1e-6, 0.01, 0.3, 0.999, 1.0):
+        grains = int(part * approval.total)
+        epsilon = approval.epsilon_of(grains)
+        found = _spent(approval, epsilon)
+        assert grains <= found <= approval.total
+        assert approval.epsilon_of(int(found * (1 - 2e-9)) - approval.total // 10**9) <= epsilon  # and hardly more
 
 
 def test_what_was_charged_since_is_charged_everywhere(tmp_path: Path, ledger: pr.Ledger) -> None:

@@ -11,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privroute.errors import NoiseError
-from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale, rho_to_epsilon
+from privroute.privacy import calibration
+from privroute.privacy.calibration import gaussian_epsilon, gaussian_rho, gaussian_scale, rho_bounds, rho_to_epsilon
+from privroute.release.certificate import epsilon_of_rho
 
+NEAR = 1 + 1e-9
+SMALLEST = 5e-324  # of what float64 can say
 LEVELS = [(0.01, 1e-6), (0.1, 1e-6), (0.1, 0.1), (0.5, 1e-9), (1.0, 1e-6), (3.0, 1e-5), (10.0, 1e-8)]
 
 
@@ -43,6 +47,96 @@ def test_the_scale_is_within_its_own_map_and_hardly_larger_than_needed(epsilon: 
     scale = gaussian_scale(epsilon, delta, 1.0)
     assert gaussian_epsilon(scale, 1.0, delta) <= epsilon
     assert gaussian_epsilon(scale * (1 - 1e-6), 1.0, delta) > epsilon
+
+
+EXTREMES = [
+    *((epsilon, delta, 1.0) for epsilon in (1e-200, 1e-9, 1e-3, 0.3, 7.0, 900.0) for delta in (SMALLEST, 1e-60, 1e-6)),
+    *((0.3, 0.3, 1.0), (7.0, 1 - 1e-12, 1.0), (1e4, 1e-3, 1.0)),
+    *((0.1, 1e-6, sensitivity) for sensitivity in (1e-300, 1e-12, 2.0**-40, 12.5, 1e9, 2.0**39)),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "sensitivity"), EXTREMES)
+def test_the_scale_is_one_that_the_map_was_read_for(
+    epsilon: float, delta: float, sensitivity: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the search computes, it returns a scale for which OpenDP said that it is within the guarantee."""
+    read: dict[float, float] = {}
+
+    def mapped(scale: float, moved: float, at: float) -> float:
+        read[scale] = gaussian_epsilon.__wrapped__(scale, moved, at)
+        return read[scale]
+
+    monkeypatch.setattr(calibration, "gaussian_epsilon", mapped)
+    try:
+        scale = gaussian_scale.__wrapped__(epsilon, delta, sensitivity)
+    except NoiseError:
+        assert gaussian_epsilon(2.0**40, sensitivity, delta) > epsilon
+        return
+    assert read[scale] <= epsilon
+    assert any(scale * (1 - 1.001e-9) <= smaller < scale and read[smaller] > epsilon for smaller in read)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), LEVELS)
+def test_a_plain_bisection_finds_the_same_scale(epsilon: float, delta: float) -> None:
+    low, high = 1e-3, 1e4
+    while high > low * NEAR:
+        middle = (low + high) / 2
+        low, high = (low, middle) if gaussian_epsilon(middle, 1.0, delta) <= epsilon else (middle, high)
+    assert gaussian_scale(epsilon, delta, 1.0) == pytest.approx(high, rel=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [0.3, 0.999, 1.001, 30.0])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (10.0, 1e-8)])
+def test_where_the_closed_form_is_wrong_opendps_map_decides(
+    epsilon: float, delta: float, wrong: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scale, (within, beyond) = gaussian_scale(epsilon, delta, 1.0), rho_bounds(epsilon, delta)
+    monkeypatch.setattr(calibration, "epsilon_of_rho", lambda rho, at: wrong * epsilon_of_rho(rho, at))
+    monkeypatch.setattr(calibration, "_likely_rho", calibration._likely_rho.__wrapped__)
+    found = gaussian_scale.__wrapped__(epsilon, delta, 1.0)
+    assert found == pytest.approx(scale, rel=1e-9)
+    assert gaussian_epsilon(found, 1.0, delta) <= epsilon
+    assert rho_bounds(epsilon, delta) == pytest.approx((within, beyond), rel=2e-9)
+
+
+@given(st.floats(-3, 2.9).map(lambda power: 10.0**power), st.floats(-15, -0.1).map(lambda power: 10.0**power))
+@settings(max_examples=25)
+def test_opendp_allows_the_first_rho_and_not_the_second(epsilon: float, delta: float) -> None:
+    within, beyond = rho_bounds(epsilon, delta)
+    assert within < beyond <= within * NEAR
+    assert rho_to_epsilon(within, delta) <= epsilon < rho_to_epsilon(beyond, delta)
+
+
+SHAPES = {
+    "falls": lambda x: 1 / x,
+    "falls fast": lambda x: math.expm1(min(1 / x, 700.0)),
+    "rises": lambda x: x**3,
+    "rises slowly": math.log1p,
+    "a step down": lambda x: 5.0 if x < 0.3 else 0.0,
+    "a step up from nothing": lambda x: 0.0 if x < 7e-20 else math.inf,
+    "overflows": lambda x: math.inf if x < 20 else 1 / x,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(st.floats(-25, 25).map(lambda power: 10.0**power), st.floats(-2, 0), st.sampled_from([1e-10, 0.1, 1.0]))
+@settings(max_examples=40)
+def test_a_bracket_holds_the_limit_wherever_its_search_begins(
+    shape: str, start: float, log_limit: float, by: float
+) -> None:
+    value, limit, calls = SHAPES[shape], 10.0**log_limit, 0
+
+    def counted(x: float) -> float:
+        nonlocal calls
+        calls += 1
+        return value(x)
+
+    falls = value(1e-30) > value(1e30)
+    within, beyond = calibration._bracket(counted, limit, start, 1 + by if falls else 1 / (1 + by))
+    assert value(within) <= limit < value(beyond)
+    assert abs(beyond - within) <= 1e-9 * within
+    assert calls < 400
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), LEVELS)
@@ -128,12 +222,8 @@ def test_guarantees_beyond_any_noise_are_refused() -> None:
         gaussian_scale(1e-13, 1e-14, 1.0)
 
 
-def test_the_search_ends_at_scales_of_2_to_the_40th() -> None:
-    """At epsilon 1 and delta 1e-6 the scale is 4.5 sensitivities, and the search doubles: up to 8 of them."""
-    for largest, refused in ((0.95, False), (1.05, True)):
-        sensitivity = largest * 2.0**40 / 8
-        if refused:
-            with pytest.raises(NoiseError, match="above 2\\^40"):
-                gaussian_scale(1.0, 1e-6, sensitivity)
-        else:
-            assert 4 * sensitivity < gaussian_scale(1.0, 1e-6, sensitivity) < 8 * sensitivity
+def test_scales_end_at_2_to_the_40th() -> None:
+    largest = 2.0**40 / gaussian_scale(1.0, 1e-6, 1.0)  # of the sensitivities
+    assert gaussian_scale(1.0, 1e-6, largest * (1 - 1e-8)) == pytest.approx(2.0**40, rel=1e-7)
+    with pytest.raises(NoiseError, match="above 2\\^40"):
+        gaussian_scale(1.0, 1e-6, largest * (1 + 1e-8))

@@ -14,6 +14,7 @@ import privroute as pr
 from privroute.errors import InputError
 from privroute.evaluate.audit import audit, clopper_pearson, epsilon_lower_bound, worst_case
 from privroute.mechanism import counts
+from privroute.mechanism.learn import Announcement
 from privroute.privacy import calibration, noise
 
 PROMISE = pr.Guarantee(epsilon=3.0, delta=1e-6)
@@ -25,17 +26,26 @@ CAUGHT = 1e-3
 
 
 def run(mechanism: str, runs: int, alarm: float = EACH) -> float:
+    """All releases are of one announcement, without the quality, which has its own audit: test_quality_audit."""
     chosen, data = worst_case(mechanism)
-
-    def learn(network: pr.Network, history: pr.DemandHistory) -> pr.Release:
-        return pr.learn(network, history, PROMISE, chosen, quality_share=0.0)  # its own audit: test_quality_audit
-
-    return audit(learn, PROMISE, data=data, runs=runs, false_alarm=alarm).epsilon_lower_bound
+    announced = Announcement(pr.Study(data[0], data[1].frame, PROMISE, chosen, quality_share=0.0))
+    return audit(
+        lambda _, history: announced.release(history), PROMISE, data=data, runs=runs, false_alarm=alarm
+    ).epsilon_lower_bound
 
 
 @pytest.mark.parametrize("mechanism", ["counts", "daily", "sgd", "minimiser"])
 def test_the_audit_stays_below_the_promise(mechanism: str) -> None:
     assert run(mechanism, FEWER_RUNS) <= PROMISE.epsilon
+
+
+def test_the_audit_of_learn_stays_below_the_promise() -> None:
+    """As users call it: each release makes a promise of its own."""
+
+    def learn(network: pr.Network, history: pr.DemandHistory) -> pr.Release:
+        return pr.learn(network, history, PROMISE, "counts", quality_share=0.0)
+
+    assert audit(learn, PROMISE, runs=FEWER_RUNS, false_alarm=EACH).epsilon_lower_bound <= PROMISE.epsilon
 
 
 @pytest.mark.parametrize("mechanism", ["counts", "sgd"])
@@ -63,11 +73,10 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Data:
 
 def run_for_users(mechanism: str, data: Data, alarm: float = EACH) -> float:
     promise = pr.Guarantee(epsilon=3.0, delta=1e-6, unit="user")
-
-    def learn(network: pr.Network, history: pr.DemandHistory) -> pr.Release:
-        return pr.learn(network, history, promise, mechanism, quality_share=0.0)
-
-    return audit(learn, promise, runs=RUNS // 3, false_alarm=alarm, data=data).epsilon_lower_bound
+    announced = Announcement(pr.Study(data[0], data[1].frame, promise, mechanism, quality_share=0.0))
+    return audit(
+        lambda _, history: announced.release(history), promise, runs=RUNS // 3, false_alarm=alarm, data=data
+    ).epsilon_lower_bound
 
 
 @pytest.mark.parametrize("mechanism", ["counts", "daily"])

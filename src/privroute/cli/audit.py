@@ -60,14 +60,17 @@ def audit(
         return
     from privroute.evaluate.audit import audit as run_audit  # noqa: PLC0415 - the private side
     from privroute.evaluate.audit import worst_case  # noqa: PLC0415
+    from privroute.mechanism.learn import Announcement, warn_of_large_delta  # noqa: PLC0415
 
     runs = runs or 2000
     chosen, data = worst_case(mechanism)
+    warn_of_large_delta(promise)
+    announced = Announcement(pr.Study(data[0], data[1].frame, promise, chosen, quality_share=0.0))
     if not as_json:
         say(f"Making {runs:,} releases of each of two data sets with {mechanism} ...")
     with bar() as progress:
         found = run_audit(
-            lambda network, history: pr.learn(network, history, promise, chosen, quality_share=0.0),
+            lambda _, history: announced.release(history),
             promise,
             data=data,
             runs=runs,

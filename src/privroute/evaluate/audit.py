@@ -117,7 +117,8 @@ def audit(
 ) -> Audit:
     """Bound epsilon from below by `runs` releases of each neighbour, a quarter of them to choose the threshold.
 
-    learn : makes a release of a network and a history, e.g. lambda n, h: privroute.learn(n, h, guarantee)
+    learn : makes a release of a network and a history, e.g. lambda n, h: privroute.learn(n, h, guarantee), or faster,
+        with one announcement for all of them: lambda _, h: announcement.release(h)
     data : a network and two neighbours, of which the second has the unit more, on the first pair; default: `neighbours`
     progress : called with the share of the releases that are made
     """

@@ -21,6 +21,7 @@ from privroute.mechanism.promise import Promise
 from privroute.mechanism.stream_files import StreamFiles
 from privroute.network.checks import check_period_of_day
 from privroute.privacy.budget import Approval, Spending
+from privroute.privacy.calibration import rho_bounds
 from privroute.privacy.charged_times import ChargedTimes
 from privroute.privacy.charging import scope_of_calendar
 from privroute.privacy.ledger import Ledger, store_at
@@ -182,7 +183,7 @@ def rebuild(
         kept_requests,
         kept_per_pair,
     )
-    spent = max(_spent(approval, each.budget["spent_epsilon"]) for each in known)
+    spent = _spent(approval, max(each.budget["spent_epsilon"] for each in known))
     charges = [(each.times, each.guarantee, each.rho, each.mechanism, each.place) for each in known]
     promised = Guarantee(approval.epsilon, approval.delta, last.guarantee.unit)
     now = Spending(approval, [each.scope for each in known], [each.rho for each in known])
@@ -227,11 +228,8 @@ def _by_entry(charges: list[KnownCharge], of_streams: set[int]) -> dict[int, Kno
 
 def _spent(approval: Approval, epsilon: float) -> int:
     """The grains whose epsilon at the approved delta is what a certificate says, rounded up."""
-    low, high = 0, approval.total + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if approval.epsilon_of(middle) <= epsilon else (low, middle)
-    return min(high + int(approval.total * _SAME), approval.total)
+    above = approval.grains(rho_bounds(epsilon, approval.delta)[1])
+    return min(above + int(approval.total * _SAME), approval.total)
 
 
 def _written(place: Store, dataset: str, approval: Approval, charges: Sequence[tuple[Any, ...]]) -> Ledger:

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from privroute.errors import GuaranteeError, named
 from privroute.network.checks import show
-from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_to_epsilon
+from privroute.privacy.calibration import gaussian_rho, gaussian_scale, rho_bounds, rho_to_epsilon
 from privroute.privacy.scope import Profile, Scope, moment
 from privroute.release.certificate import epsilon_of_rho
 from privroute.study.contribution import LARGEST_BOUND
@@ -39,7 +39,6 @@ _LARGEST_EPSILON = 1000.0  # beyond it nothing is protected
 _GRAINS_LOG2 = 58  # grains of the total; a rho near it is a whole number of them, and sums stay below 2^63
 _SMALLEST_LOG2, _LARGEST_LOG2 = -90, 12  # of rho; the noise of a smaller one cannot be drawn
 _DIGITS = 3
-_PRECISION = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,19 +167,8 @@ class Spending:
 
 @lru_cache(maxsize=256)
 def total_rho(epsilon: float, delta: float) -> float:
-    """The largest rho whose epsilon at delta is within the given one by OpenDP's map, to one part in 1e9 from below.
-
-    Searched by the closed form, which is never above OpenDP's; then OpenDP decides.
-    """
-    high = 2.0 ** _total_log2(epsilon, delta)
-    low = high / 2
-    while high - low > _PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if epsilon_of_rho(middle, delta) <= epsilon else (low, middle)
-    step = _PRECISION
-    while rho_to_epsilon(low, delta) > epsilon:
-        low, step = low * (1 - min(step, 0.5)), 2 * step
-    return low
+    """The largest rho whose epsilon at delta is within the given one by OpenDP's map, to one part in 1e9 from below."""
+    return rho_bounds(epsilon, delta)[0]
 
 
 @lru_cache(maxsize=256)

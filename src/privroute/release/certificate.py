@@ -265,8 +265,8 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
 
         epsilon = inf over orders a > 1 of  a rho + log(1 − 1/a) − (log delta + log a) / (a − 1)
 
-    Canonne, Kamath and Steinke 2020, Proposition 12. Only for checking certificates: the guarantee of a release is
-    OpenDP's own, which is never below this.
+    Canonne, Kamath and Steinke 2020, Proposition 12. Only for checking certificates, and for the first guess of a
+    search: the guarantee of a release is OpenDP's own, which is never below this.
     """
 
     def bound(log_excess: float) -> float:
