@@ -24,6 +24,8 @@ from privroute.study.clock_rules import ClockRules
 from privroute.study.frame import Frame
 from privroute.study.trip_format import TripFormat
 
+pytestmark = pytest.mark.slow
+
 DATES = ("2026-03-02", "2026-03-06")
 HEADER = "departure,origin,destination"
 

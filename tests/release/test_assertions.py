@@ -14,6 +14,8 @@ from privroute.release.explanation import explain
 from privroute.study.contribution import Contribution
 from privroute.study.trip_format import COUNTS_ARE_TRIPS, ROWS_ARE_TRIPS
 
+pytestmark = pytest.mark.slow
+
 CITY = pr.sioux_falls()
 CHOSEN = "days, hours, pairs and all other settings were chosen without the trips"
 READ: dict[str, Any] = {"period": ("07:00", "08:00"), "dates": ("2026-03-02", "2026-03-03"), "report": lambda _: None}
