@@ -15,7 +15,6 @@ import pytest
 import privroute as pr
 from privroute.errors import FormatError, HistoryError
 from privroute.release.explanation import explain
-
 from privroute.study.trip_format import COUNTS_ARE_TRIPS
 
 CITY = pr.sioux_falls()
