@@ -56,7 +56,7 @@ def test_a_nearly_perfect_release_need_not_beat_a_model_of_its_own_totals() -> N
     assert found.sentences[-1].startswith(
         "Gravity model of the released zone totals (not part of the verdict): at most"
     )
-    assert found.sentences[2].startswith("No advice: equilibrium of the released demand: 1.23 % (1.2")
+    assert found.sentences[2].startswith("No advice: equilibrium of the released demand: 1.23 % (1.1")
 
 
 def test_the_first_that_holds_is_said() -> None:
@@ -233,7 +233,11 @@ def test_verdicts_of_earlier_versions_are_read_and_said_anew() -> None:
     [
         (0.0, 0.0, 4.79, "at most 4.79 %"),
         (1.2, 0.92, 1.5, "1.20 % (0.92 to 1.50 %)"),
-        (0.004, 0.0021, 0.0081, "0.004 % (0.0021 to 0.0081 %)"),
+        (0.004, 0.0021, 0.0081, "0.0040 % (0.0021 to 0.0081 %)"),
+        (0.05, 0.0, 0.1001, "at most 0.11 %"),
+        (0.05, 0.0, 0.1, "at most 0.10 %"),
+        (0.294, 0.2899, 0.2901, "0.29 % (0.28 to 0.30 %)"),
+        (0.29, 0.29, 0.29, "0.29 % (0.29 to 0.29 %)"),
         (9e-5, 1e-5, 2e-4, "below 0.001 %"),
         (1e-5, 0.0, 0.02, "at most 0.02 %"),
         (12345.678, 12000.0, 13000.0, "12,345.68 % (12,000.00 to 13,000.00 %)"),

@@ -23,7 +23,7 @@ from privroute.errors import ReleaseError
 from privroute.release.frames import QualityFrames
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 __all__ = [
     "BASELINES",
@@ -119,12 +119,11 @@ class Excess:
     def __str__(self) -> str:
         """Percent; the value only where it can be told from 0."""
         if self.high is None:
-            return f"at least {_shown(self.low)} %" if self.low >= _SMALLEST_SHOWN else "not known"
-        if self.high < _SMALLEST_SHOWN:
-            return f"{_shown(self.high)} %"
+            return f"at least {_shown(self.low, math.floor)} %" if self.low >= _SMALLEST_SHOWN else "not known"
+        high = _shown(self.high, math.ceil)
         if self.low < _SMALLEST_SHOWN:
-            return f"at most {_shown(self.high)} %"
-        return f"{_shown(self.value)} % ({_shown(self.low)} to {_shown(self.high)} %)"
+            return f"{high} %" if self.high < _SMALLEST_SHOWN else f"at most {high} %"
+        return f"{_shown(self.value, round)} % ({_shown(self.low, math.floor)} to {high} %)"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -400,8 +399,10 @@ def _begin(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _shown(percent: float) -> str:
-    """Two digits below 0.01, two decimals otherwise; nobody needs those of what is below 0.001."""
+def _shown(percent: float, rounded: Callable[[float], int]) -> str:
+    """Two decimals, four below 0.01, so that limits stay limits; nobody needs those of what is below 0.001."""
     if percent < _SMALLEST_SHOWN:
         return f"below {_SMALLEST_SHOWN:g}"
-    return f"{percent:.2g}" if percent < _TWO_DECIMALS else f"{percent:,.2f}"
+    decimals = 4 if percent < _TWO_DECIMALS else 2
+    whole = rounded(round(percent * 10**decimals, 6))  # 0.29 · 100 is a little less than 29
+    return f"{whole / 10**decimals:,.{decimals}f}"
