@@ -29,6 +29,7 @@ from privroute.mechanism.learn import Announcement
 from privroute.mechanism.theory import accuracy_limit
 from privroute.privacy import noise
 from privroute.privacy.calibration import gaussian_scale
+from privroute.study.mechanisms import as_mechanism
 
 TRIALS = 1000
 
@@ -46,7 +47,9 @@ def small_case() -> tuple[pr.Network, Neighbours]:
 def attack(mechanism: str, epsilon: float, *, trials: int = TRIALS) -> Attack:
     network, case = small_case()
     promise = pr.Guarantee(epsilon, 1e-6)
-    study = pr.Study(network, case.without.frame, promise, mechanism, quality_share=0.0)  # all of it is attacked
+    study = pr.Study(
+        network, case.without.frame, promise, as_mechanism(mechanism), quality_share=0.0
+    )  # all of it is attacked
     return attack_releases(
         Announcement(study).release,
         partial(answer_without_noise, network, guarantee=promise, mechanism=mechanism),

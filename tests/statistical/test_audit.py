@@ -16,6 +16,7 @@ from privroute.evaluate.audit import audit, clopper_pearson, epsilon_lower_bound
 from privroute.mechanism import counts
 from privroute.mechanism.learn import Announcement
 from privroute.privacy import calibration, noise
+from privroute.study.mechanisms import as_mechanism
 
 PROMISE = pr.Guarantee(epsilon=3.0, delta=1e-6)
 RUNS = 2700
@@ -28,7 +29,7 @@ CAUGHT = 1e-3
 def run(mechanism: str, runs: int, alarm: float = EACH) -> float:
     """All releases are of one announcement, without the quality, which has its own audit: test_quality_audit."""
     chosen, data = worst_case(mechanism)
-    announced = Announcement(pr.Study(data[0], data[1].frame, PROMISE, chosen, quality_share=0.0))
+    announced = Announcement(pr.Study(data[0], data[1].frame, PROMISE, as_mechanism(chosen), quality_share=0.0))
     return audit(
         lambda _, history: announced.release(history), PROMISE, data=data, runs=runs, false_alarm=alarm
     ).epsilon_lower_bound
@@ -73,7 +74,7 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Data:
 
 def run_for_users(mechanism: str, data: Data, alarm: float = EACH) -> float:
     promise = pr.Guarantee(epsilon=3.0, delta=1e-6, unit="user")
-    announced = Announcement(pr.Study(data[0], data[1].frame, promise, mechanism, quality_share=0.0))
+    announced = Announcement(pr.Study(data[0], data[1].frame, promise, as_mechanism(mechanism), quality_share=0.0))
     return audit(
         lambda _, history: announced.release(history), promise, runs=RUNS // 3, false_alarm=alarm, data=data
     ).epsilon_lower_bound

@@ -61,11 +61,12 @@ def audit(
     from privroute.evaluate.audit import audit as run_audit  # noqa: PLC0415 - the private side
     from privroute.evaluate.audit import worst_case  # noqa: PLC0415
     from privroute.mechanism.learn import Announcement, warn_of_large_delta  # noqa: PLC0415
+    from privroute.study.mechanisms import as_mechanism  # noqa: PLC0415
 
     runs = runs or 2000
     chosen, data = worst_case(mechanism)
     warn_of_large_delta(promise)
-    announced = Announcement(pr.Study(data[0], data[1].frame, promise, chosen, quality_share=0.0))
+    announced = Announcement(pr.Study(data[0], data[1].frame, promise, as_mechanism(chosen), quality_share=0.0))
     if not as_json:
         say(f"Making {runs:,} releases of each of two data sets with {mechanism} ...")
     with bar() as progress:
