@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-if TYPE_CHECKING:
-    import asyncio
 
 __all__ = ["LARGEST_HEAD", "LimitedProtocol"]
 
@@ -30,17 +25,11 @@ class LimitedProtocol(HttpToolsProtocol):
     Without a limit one request could fill the memory, and others would wait while it is read.
     """
 
-    # slots: with more than 30 names in its dictionary, which uvicorn nearly fills, everything about an object is slower
-    __slots__ = ("_in_body", "_last", "_most", "_refused", "_unsure")
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Begin to count."""
-        HttpToolsProtocol.connection_made(self, transport)
-        self._last = 0  # bytes that came last
-        self._most = 0  # bytes that can belong to what is not complete yet: headers, or what follows a part of a body
-        self._unsure = 0  # of these, bytes that came together with what is complete, and may belong to that
-        self._in_body = False  # of a message whose headers are complete
-        self._refused = False
+    _last = 0  # bytes that came last
+    _most = 0  # bytes that can belong to what is not complete yet: headers, or what follows a part of a body
+    _unsure = 0  # of these, bytes that came together with what is complete, and may belong to that
+    _in_body = False  # of a message whose headers are complete
+    _refused = False
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, if it is not refused."""
