@@ -140,7 +140,9 @@ def test_before_reading_and_without_a_ledger(tmp_path: Path, monkeypatch: pytest
         assert (done.code, done.err.strip()) == (130, BEFORE)
         del words[words.index("--ledger") : words.index("--ledger") + 2]
         done = run(*words)
-        assert done.err.strip() == "Interrupted, and nothing is charged without a ledger, no release was written."
+        assert done.err.strip() == BEFORE
+    monkeypatch.setattr(command, "_tell", interrupt)
+    assert run(*words).err.strip() == f"Interrupted, the release was written: {tmp_path / 'out'}."
 
 
 def test_a_release_that_was_there_is_not_taken_for_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

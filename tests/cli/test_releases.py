@@ -135,7 +135,7 @@ def test_evaluate_against_the_released_and_a_public_demand(release: Path, tmp_pa
     done = run("evaluate", release, "--demand", demand)
     assert done.code == 0, done.err
     assert "[red]demand[bold].csv" in done.out
-    for row in ("optimum of this demand", "released, counts", "gravity model", "fastest paths"):
+    for row in ("optimum of this demand", "released, counts", "gravity model of zone sizes", "fastest paths"):
         assert row in done.out
 
 
@@ -194,6 +194,8 @@ def test_evaluate_shows_what_was_measured_first_and_calls_its_own_demand_modelle
     names = ("released, counts", "no advice: equilibrium", "gravity model", "equal demand", "fastest paths")
     at = [done.out.rindex(name) for name in names]
     assert at == sorted(at)
+    assert done.out.count("ravity model of the released zone totals") == 2
+    assert "of zone sizes" not in done.out
 
 
 def test_evaluate_against_private_trips_marks_every_line(release: Path, daily_csv: Path, tmp_path: Path) -> None:
@@ -206,6 +208,7 @@ def test_evaluate_against_private_trips_marks_every_line(release: Path, daily_cs
     assert all(line.strip().startswith("PRIVATE") for line in numbers)
     assert str(MARK) not in done.out + done.err
     assert f"{MARK:,}" not in done.out + done.err
+    assert "PRIVATE gravity model of the private zone totals" in done.out
     assert sorted(tmp_path.rglob("*")) == before
 
 

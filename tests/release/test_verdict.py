@@ -144,7 +144,7 @@ def test_an_hour_whose_traffic_the_noise_hides_is_measured_against_the_most_that
     said = " ".join(empty[0].sentences)
     assert "as a share of the most travel time that the noise may hide" in said
     assert rate("nothing to gain", drawn(1.0, 1e-6, 10.0, released=1.0, free_flow=1.0)) == 0.0
-    busy = drawn(100.0, 1e-6, 1.0, released=0.15, free_flow=0.1001)  # V is known: percent of V count, not of its limit
+    busy = drawn(100.0, 1e-6, 1.0, released=0.15, free_flow=0.1001)  # V is not hidden: percent of V count
     assert rate("nothing to gain", busy) <= LARGEST_RATE
 
 
@@ -205,6 +205,15 @@ def test_an_empty_night_hour_has_nothing_to_gain(vehicles_per_h: float) -> None:
         assert "do not use" not in " ".join(page["useful"])
 
 
+def test_noise_that_leaves_no_travel_time_at_all_gives_finite_numbers() -> None:
+    """L far below 0, by a chance of one in a thousand: what is written to the folder is a number."""
+    rows = {RELEASED: MeasuredRow(1.0, 0.1), "free_flow": MeasuredRow(0.0, 0.1)}
+    found = Quality(0.05, -100.0, 1.0, rows)
+    json.dumps(found.as_dict(), allow_nan=False)
+    assert found.above_optimum.low == 0.0
+    assert f"{found.above_optimum}" == "not known"
+
+
 def test_verdicts_of_earlier_versions_are_read_and_said_anew() -> None:
     """They counted the gravity model, and called losses of more than 0.01 %, or any, worse."""
     former = {
@@ -243,6 +252,8 @@ def test_verdicts_of_earlier_versions_are_read_and_said_anew() -> None:
         (12345.678, 12000.0, 13000.0, "12,345.68 % (12,000.00 to 13,000.00 %)"),
         (5.0, 4.0, None, "at least 4.00 %"),
         (5.0, 1e-5, None, "not known"),
+        (5.0, 1e-5, 1e9, "not known"),
+        (1e300, 1e299, 1e301, "at least 1,000,000.00 %"),
     ],
 )
 def test_limits_are_plain_numbers(value: float, low: float, high: float | None, said: str) -> None:

@@ -42,8 +42,8 @@ class Learning:
             each = " each" if len(granted) > 1 else ""
             spent = f"epsilon {granted[0].epsilon:g}{each} is spent in {self.account.store}"
             start = f"Interrupted after the charge{days}: {spent}"
-        elif self.account is None:
-            start = "Interrupted, and nothing is charged without a ledger"
+        elif self.release is not None:  # made without a ledger
+            start = "Interrupted"
         added = [] if self.stream is None else [day for day in self.stream.dates if day not in self.days]
         more = f", {number_of(len(added), 'day')} added to the stream" if added else ""
         written = f"the release was written: {self.out}" if self._is_written else "no release was written"

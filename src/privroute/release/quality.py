@@ -71,7 +71,7 @@ MEASURED_ON = {
 """Whose travel time was measured."""
 
 NOT_MEASURED = "Not measured: nothing is known about how well this policy serves the true trips."
-_UNBOUNDED = ", and its travel time has no upper limit: do not use"
+_UNBOUNDED = ", no upper limit: do not use"
 _NOT_KNOWN = "not known: real traffic may be heavier than the kept trips; state or measure its total"
 
 CONFIDENCE = 0.95
@@ -82,8 +82,7 @@ _EXCESS, _OPTIMUM, _TEST = 2.05, 2.60, 1.96
 _BEST_OF = {0: 2.05, 1: 2.05, 2: 2.33, 3: 2.48, 4: 2.58}
 _OPTIMUM_OF = {0: 2.60, 1: 2.60, 2: 2.83, 3: 2.96, 4: 3.05, 5: 3.11}
 _PERCENT = 100.0
-_OPEN = 2.0  # times its lower limit: where the upper limit of the optimum is more, the noise hides the traffic
-_SMALLEST_SHOWN, _TWO_DECIMALS = 0.001, 0.01
+_SMALLEST_SHOWN, _TWO_DECIMALS, _LARGEST_SHOWN = 0.001, 0.01, 1e6
 # of the verdicts of earlier versions
 _FORMER_PERCENT = 0.01
 _FORMER_NOTHING = f"nothing to gain: what needs no data is within {_FORMER_PERCENT:g} % of the best possible"
@@ -118,12 +117,13 @@ class Excess:
 
     def __str__(self) -> str:
         """Percent; the value only where it can be told from 0."""
-        if self.high is None:
-            return f"at least {_shown(self.low, math.floor)} %" if self.low >= _SMALLEST_SHOWN else "not known"
+        low, from_zero = _shown(min(self.low, _LARGEST_SHOWN), math.floor), self.low < _SMALLEST_SHOWN
+        if self.high is None or self.high > _LARGEST_SHOWN:
+            return "not known" if from_zero else f"at least {low} %"
         high = _shown(self.high, math.ceil)
-        if self.low < _SMALLEST_SHOWN:
+        if from_zero:
             return f"{high} %" if self.high < _SMALLEST_SHOWN else f"at most {high} %"
-        return f"{_shown(self.value, round)} % ({_shown(self.low, math.floor)} to {high} %)"
+        return f"{_shown(self.value, round)} % ({low} to {high} %)"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -234,8 +234,8 @@ class Quality(QualityFrames):
     def _near(self, name: str) -> str | None:
         """In words that F_j − V is within NEGLIGIBLE_PERCENT of V by its upper limit; None where it is not known to be.
 
-        In an empty hour the noise hides how much traffic there is, and percent of V say nothing. There it is that of
-        the upper limit of V.
+        In an empty hour the noise may hide all traffic, so that V has no lower limit and percent of V say nothing.
+        There it is that of the upper limit of V.
         """
         row, near = self.rows[name], NEGLIGIBLE_PERCENT / _PERCENT
         if row.at_least or self.trips == "kept":
@@ -243,7 +243,7 @@ class Quality(QualityFrames):
         most, (smallest, largest) = row.excess + row.slack + _EXCESS * row.deviation, self._optimum()
         if most <= near * max(smallest, 0.0):
             return VERDICTS["near best"]
-        if most <= near * largest and largest > _OPEN * smallest:
+        if smallest <= 0 and most <= near * largest:
             return f"{VERDICTS['near best']}, as a share of the most travel time that the noise may hide"
         return None
 
@@ -371,7 +371,7 @@ class Quality(QualityFrames):
             default=0.0,
         )
         smallest, largest = self._optimum()
-        low_percent = _ratio(max(low, 0.0), largest)
+        low_percent = _ratio(max(low, 0.0), largest) if largest > 0 else 0.0
         value = _ratio(max(row.excess, 0.0), max(self.least, smallest))
         high = _ratio(max(row.excess + row.slack + _EXCESS * row.deviation, 0.0), smallest)
         bounded = not row.at_least and self.trips != "kept" and math.isfinite(high)
