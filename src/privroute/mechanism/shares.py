@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from privroute.demand.layered_estimate import positive_mean
+from privroute.demand.positive_mean import positive_mean
 from privroute.errors import GuaranteeError
 from privroute.flows.varying_days import day_variation
 from privroute.history.demand_history import MOST_REQUESTS
