@@ -15,9 +15,10 @@ import privroute as pr
 from privroute.demand import layered_estimate, layers
 from privroute.demand import maximum_entropy as solver
 from privroute.demand.gravity import GravityModel
-from privroute.demand.layered_estimate import Tables, estimate, gravity_prior, likeliest_weight, positive_mean
+from privroute.demand.layered_estimate import Tables, estimate, gravity_prior, likeliest_weight
 from privroute.demand.layers import Layer, cells, combined, length_cells
 from privroute.demand.maximum_entropy import maximum_entropy
+from privroute.demand.positive_mean import positive_mean
 from privroute.demand.zone_totals import Ends, zone_totals
 
 SCENARIO = pr.sioux_falls()

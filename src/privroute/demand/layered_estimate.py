@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from privroute.demand.maximum_entropy import Fit, maximum_entropy
+from privroute.demand.positive_mean import positive_mean
 from privroute.demand.zone_totals import Ends, zone_totals
 from privroute.threads import available_threads, shared_by
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from privroute.demand.layers import Layer
     from privroute.network.pairs import Pairs
 
-__all__ = ["Estimate", "Tables", "estimate", "gravity_prior", "likeliest_prior", "likeliest_weight", "positive_mean"]
+__all__ = ["Estimate", "Tables", "estimate", "gravity_prior", "likeliest_prior", "likeliest_weight"]
 
 _USUAL_TRIP = 0.75  # mean minutes of a trip over the mean of all pairs, where nothing is known
 _USUAL_TRIP_SPREAD = 0.2  # its standard deviation, same unit
@@ -182,14 +182,6 @@ def estimate(prior: NDArray[np.float64], layer: Layer, tables: Tables, earlier: 
     second = maximum_entropy(known, np.full(prior.size, pull), tables.pairs, scale, layer, start=start[1])
     counts = second.counts if np.isfinite(second.counts).all() else known
     return Estimate(prior, counts, (first, second))
-
-
-def positive_mean(value: float, variance: float) -> float:
-    """Mean of a number that is known to be positive and was measured with normal noise: above the measured one."""
-    scale = math.sqrt(variance)
-    at = max(value / scale, -30.0)
-    density = math.exp(-0.5 * at**2) / math.sqrt(2 * math.pi)
-    return max(scale * (at + density / float(ndtr(at))), 1.0)
 
 
 def likeliest_weight(

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,6 +74,8 @@ class _Likelihood:
 
     def most_likely(self) -> NDArray[np.float64]:
         """(2, zones) posterior means under the most likely covariance."""
+        from scipy.optimize import minimize  # noqa: PLC0415 - slow to load
+
         start = np.array([_LOG_USUAL, _LOG_USUAL, _USUAL_CORRELATION])
         found = minimize(
             lambda at: self._solve(at)[0],

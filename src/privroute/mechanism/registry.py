@@ -1,11 +1,10 @@
-"""Which module a private mechanism is."""
+"""Which module a private mechanism is. It is loaded when it is chosen, by statements that the import contracts see."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from privroute.errors import GuaranteeError
-from privroute.mechanism import counts, daily, layered, minimiser, sgd, sgd_as_published
 from privroute.mechanism.interface import Single
 
 if TYPE_CHECKING:
@@ -14,25 +13,37 @@ if TYPE_CHECKING:
 
 __all__ = ["asked_once", "implementation"]
 
-_ASKED_ONCE: dict[str, AskedOnce] = {
-    "counts": counts,
-    "daily": daily,
-    "minimiser": minimiser,
-    "sgd": sgd,
-    "sgd_as_published": sgd_as_published,
-}
-
-_ASKED_SEVERAL_TIMES: dict[str, Implementation] = {"layered": layered}
-
 
 def implementation(chosen: Mechanism) -> Implementation:
     """A private mechanism, with as many questions as it asks."""
-    several = _ASKED_SEVERAL_TIMES.get(chosen.module)
-    return Single(asked_once(chosen)) if several is None else several
+    if chosen.module == "layered":
+        from privroute.mechanism import layered  # noqa: PLC0415
+
+        return layered
+    return Single(asked_once(chosen))
 
 
 def asked_once(chosen: Mechanism) -> AskedOnce:
     """The module of a private mechanism that asks one question."""
-    if chosen.module not in _ASKED_ONCE:
-        raise GuaranteeError(f"the mechanism {chosen.name!r} adds no noise and promises nothing")
-    return _ASKED_ONCE[chosen.module]
+    match chosen.module:
+        case "counts":
+            from privroute.mechanism import counts  # noqa: PLC0415
+
+            return counts
+        case "daily":
+            from privroute.mechanism import daily  # noqa: PLC0415
+
+            return daily
+        case "minimiser":
+            from privroute.mechanism import minimiser  # noqa: PLC0415
+
+            return minimiser
+        case "sgd":
+            from privroute.mechanism import sgd  # noqa: PLC0415
+
+            return sgd
+        case "sgd_as_published":
+            from privroute.mechanism import sgd_as_published  # noqa: PLC0415
+
+            return sgd_as_published
+    raise GuaranteeError(f"the mechanism {chosen.name!r} adds no noise and promises nothing")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.demand.layered_estimate import positive_mean
+from privroute.demand.positive_mean import positive_mean
 from privroute.errors import GuaranteeError
 from privroute.mechanism import quality
 from privroute.mechanism.interface import Question

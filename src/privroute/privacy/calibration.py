@@ -13,7 +13,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import opendp.prelude as dp
+from opendp.combinators import make_fix_delta, make_zCDP_to_approxDP
 from opendp.mod import OpenDPException
 
 from privroute.errors import NoiseError
@@ -41,7 +41,7 @@ def gaussian_rho(scale: float, sensitivity: float) -> float:
 @lru_cache(maxsize=256)
 def gaussian_epsilon(scale: float, sensitivity: float, delta: float) -> float:
     """Return OpenDP's epsilon at `delta` for the discrete Gaussian of this scale; infinite where it has no bound."""
-    measurement = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian_on_integers(scale)), delta)
+    measurement = make_fix_delta(make_zCDP_to_approxDP(gaussian_on_integers(scale)), delta)
     try:
         epsilon, _ = measurement.map(_positive(sensitivity))
     except OpenDPException:  # the bound overflows where the scale is far too small

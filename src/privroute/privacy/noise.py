@@ -12,16 +12,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import opendp.prelude as dp
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_gaussian
+from opendp.metrics import l2_distance
+from opendp.mod import enable_features
 
 from privroute.errors import NoiseError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from opendp.mod import Measurement
 
 __all__ = ["GRID", "LARGEST_VALUE", "Noise", "OpenDPNoise", "on_grid"]
 
-dp.enable_features("contrib")
+enable_features("contrib")
 
 # Sums beyond this would leave no room for noise before 64-bit integers saturate.
 LARGEST_VALUE = 2**62
@@ -69,7 +73,7 @@ def on_grid(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(values / GRID).astype(np.int64)
 
 
-def _invoke(measurement: dp.Measurement, values: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _invoke(measurement: Measurement, values: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """The measurement's answer, or None: OpenDP's own errors may quote a value, so they go no further."""
     try:
         return np.array(measurement(values.tolist()), dtype=np.int64)
@@ -77,12 +81,12 @@ def _invoke(measurement: dp.Measurement, values: NDArray[np.int64]) -> NDArray[n
         return None
 
 
-def gaussian_on_integers(scale: float) -> dp.Measurement:
+def gaussian_on_integers(scale: float) -> Measurement:
     """OpenDP's discrete Gaussian on integer vectors with ℓ2 distance; its map is the guarantee."""
     if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
         raise NoiseError(f"the noise scale is {scale!r}; it must be positive and finite")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)  # "int" would be 32 bits
-    return dp.m.make_gaussian(*space, scale=float(scale))
+    space = vector_domain(atom_domain(T="i64")), l2_distance(T=float)  # "int" would be 32 bits
+    return make_gaussian(*space, scale=float(scale))
 
 
 def check_integers(values: NDArray[np.int64]) -> NDArray[np.int64]:
