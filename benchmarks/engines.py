@@ -132,9 +132,11 @@ def spark_session() -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
         "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": "-Dderby.stream.error.file=/dev/null",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.session.timeZone": "America/New_York",  # which must not matter
+        "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="privroute-spark-"),
     }
     builder = SparkSession.builder.master("local[2]").appName("privroute")
     for name, value in settings.items():
@@ -145,6 +147,7 @@ def spark_session() -> Iterator[Any]:
         yield session
     finally:
         session.stop()
+        shutil.rmtree(settings["spark.sql.warehouse.dir"], ignore_errors=True)
 
 
 def in_duckdb(table: pa.Table, folder: Path) -> str:

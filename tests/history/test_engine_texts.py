@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from engines import ROADS, in_duckdb, in_spark
 from servers import PostgreSQL
+from tests.history.engine_cases import TEXTS, in_postgresql
 
 import privroute as pr
 from privroute.history.dialects import POSTGRESQL, SPARK, Dialect, put
@@ -159,6 +160,8 @@ def test_tables_of_texts_are_counted_alike(
     postgresql: PostgreSQL, spark: Any, tmp_path: Path, level: dict[str, Any]
 ) -> None:
     """Every line end behind an id and a time, which Java's $ passes over; at user level every id counts once."""
+    chance = np.random.default_rng(3)
+    ends, lines = ["1", "2 ", "\t3", "4\n", "x"], ["", "\n", " ", "\x85"]
     times = [
         "2026-03-02 07:15:00",
         "2026-03-02T07:15Z",
@@ -167,37 +170,20 @@ def test_tables_of_texts_are_counted_alike(
         "07:15",
         "\u0662026",
     ]
-    ids = [f"{core}{end}" for core in ("12", "u", "550e8400-e29b-41d4-a716-446655440000") for end in BLANKS]
-    chance = np.random.default_rng(3)
-    rows = [
-        (
-            user,
-            str(chance.choice(["1", "2 ", "\t3", "4\n", "x"])),
-            "5",
-            str(chance.choice(times)) + str(chance.choice(["", "\n", " ", "\x85"])),
-        )
-        for user in ids * 4
-    ]
+    ids = [f"{core}{end}" for core in ("12", "u", "550e8400-e29b-41d4-a716-446655440000") for end in BLANKS] * 4
+    rows = [(one, str(chance.choice(ends)), "5", chance.choice(times) + chance.choice(lines)) for one in ids]
     names = ["user", "origin", "destination", "departure"]
     table = pa.table({name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)})
     path = tmp_path / "trips.parquet"
     pq.write_table(table, path)
-    with psycopg.connect(postgresql.url, autocommit=True) as server, server.cursor() as cursor:
-        cursor.execute("DROP TABLE IF EXISTS texts_of_trips")
-        cursor.execute('CREATE TABLE texts_of_trips ("user" text, origin text, destination text, departure text)')
-        cursor.executemany("INSERT INTO texts_of_trips VALUES (%s, %s, %s, %s)", rows)
+    address = in_postgresql(postgresql, "texts_of_trips", TEXTS.replace("timestamp", "text"), rows)
     wanted: dict[str, Any] = {
         "period": ("06:00", "09:00"),
         "dates": ("2026-03-02", "2026-03-03"),
         "tz": "Europe/Berlin",
     }
     seen: list[Any] = []
-    sources = (
-        path,
-        in_duckdb(table, tmp_path),
-        f"{postgresql.url}#texts_of_trips",
-        in_spark(spark, path),
-    )
+    sources = (path, in_duckdb(table, tmp_path), address, in_spark(spark, path))
     options = wanted | level | {"rows_are_trips": True}
     found = [pr.read_trips(source, ROADS, report=seen.append, **options).counts for source in sources]
     assert [rows.numbers for rows in seen] == [seen[0].numbers] * len(sources)

@@ -42,15 +42,13 @@ def test_folders_of_killed_processes_are_removed_and_those_of_living_ones_stay(t
 
 
 def test_what_only_looks_like_a_spill_folder_stays(tmp_path: Path) -> None:
-    (tmp_path / "privroute-trips-new").mkdir()  # no lock
-    kept = tmp_path / "kept"
-    kept.mkdir()
+    kept, new, linked = (tmp_path / name for name in ("kept", "privroute-trips-new", "privroute-trips-linked"))
+    for folder in (kept, new, linked):  # new has no lock
+        folder.mkdir()
     (kept / "lock").touch()
+    (linked / "lock").symlink_to(kept / "lock")
     (tmp_path / "privroute-trips-link").symlink_to(kept)
     (tmp_path / "privroute-trips-file").touch()
-    named = tmp_path / "privroute-trips-linked"
-    named.mkdir()
-    (named / "lock").symlink_to(kept / "lock")
     before = sorted(tmp_path.rglob("*"))
     with spill_folder(tmp_path):
         pass

@@ -37,8 +37,9 @@ _SETTINGS = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # folders of partitions are named by rows
     "spark.sql.files.ignoreCorruptFiles": "false",  # what comes after a value that cannot be read would be lost
     "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.path.enabled": "false",  # by which functions of a schema may come before Spark's own
 }
-_CATALOG_SETTINGS = ("spark.sql.catalog", "spark.sql.defaultCatalog", "fs.")  # taken over from the running session
+_CATALOG_SETTINGS = ("spark.sql.catalog.", "spark.sql.defaultCatalog", "fs.")  # taken over from the running session
 _QUIET = ("WARN", "ERROR", "FATAL", "OFF")  # levels of Spark's log that tell nothing of what goes well
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # pyspark's own
 
@@ -86,23 +87,24 @@ def _session(master: str, text: str) -> Any:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy and optional
     except ImportError:
         raise MissingExtraError("pyspark", "spark", "a Spark session") from None
-    builder = SparkSession.builder.appName("privroute")
-    if master:
-        builder = builder.master("local[*]" if master == "local" else SPARK_ADDRESS + master)
+    cluster = "local[*]" if master == "local" else SPARK_ADDRESS + master
     session, running = None, ""
     with suppress(Exception):
-        found = builder.getOrCreate()
-        running = str(found.sparkContext.master)
-        session = found.newSession()
-        own = {name: value for name, value in found.conf.getAll.items() if name.startswith(_CATALOG_SETTINGS)}
-        for name, value in (own | _SETTINGS).items():
-            session.conf.set(name, value)
+        builder = SparkSession.builder.appName("privroute")
+        found = (builder.master(cluster) if master else builder).getOrCreate()
+        running, fresh = str(found.sparkContext.master), found.newSession()
+        for name, value in found.conf.getAll.items():
+            if name.startswith(_CATALOG_SETTINGS):
+                fresh.conf.set(name, value)
+        for name, value in _SETTINGS.items():
+            fresh.conf.set(name, value)
+        session = fresh
     if session is None:
         raise HistoryError(
             f"{text}: there is no such cluster, or no session of one in this process; a session of Spark Connect "
             "cannot be used"
         )
-    if master and running != SPARK_ADDRESS + master and not (master == "local" and running.startswith("local")):
+    if master and running != cluster and not (master == "local" and running.startswith("local")):
         raise HistoryError(f"{text}: a session of {running} runs in this process; omit the cluster: spark://#...")
     return session
 
@@ -118,9 +120,9 @@ def _fields(session: Any, parts: Sequence[str], text: str) -> Any:
         cached = session.catalog.isCached(table)
     if fields is None or parts[-1].lower() not in (row["tableName"].lower() for row in listed):
         raise HistoryError(f"{text}: there is no such table in the catalog")
-    # a column may have this name, too, but has a type
-    details = dict(row[:2] for row in rows[[row[:2] for row in rows].index((_DETAILS, "")) :])
-    kind, provider = str(details.get("Type")), str(details.get("Provider"))
+    heads = [at for at, row in enumerate(rows) if row[:2] == (_DETAILS, "")]  # a column of this name has a type
+    details = dict(row[:2] for row in reversed(rows[max(heads, default=len(rows)) :]))  # the first ones hold
+    kind, provider = details.get("Type", "view"), details.get("Provider", "none")
     if kind not in _TYPES:
         raise not_a_table(text, f"a {kind.lower()}")
     if provider.lower() not in _PROVIDERS:

@@ -13,7 +13,7 @@ import numpy as np
 
 from privroute.errors import FormatError
 from privroute.history.demand_history import DemandHistory
-from privroute.history.trip_columns import TimeReading, coordinate, user_key, zone_key
+from privroute.history.trip_columns import TimeReading
 from privroute.history.trip_database import UnreadableError, open_database
 from privroute.history.trip_files import find_files, sources
 from privroute.network.on_earth import point_km
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privroute.history.period_histories import PeriodHistories
-    from privroute.history.trip_files import Source
     from privroute.history.trip_rows import TripRows
     from privroute.study.study import Study
 
@@ -133,7 +132,8 @@ def profile_trips(
                 continue
             database.put("trips", source.stream(None))
             times = f"SELECT *, {time.local_us} AS local_us, {time.utc_us} AS utc_us FROM trips"
-            rows = f"SELECT {reading.local_us} AS clock_us, hash({_compared(source)}) AS same FROM ({times})"
+            others = "".join(f", CAST({role} AS VARCHAR)" for role in source.forms if role != "departure")
+            rows = f"SELECT {reading.local_us} AS clock_us, hash(clock_us{others}) AS same FROM ({times})"
             whole = False
             with suppress(UnreadableError):
                 database.rows(f"INSERT INTO departures FROM ({rows}) WHERE clock_us >= 0")
@@ -152,19 +152,6 @@ def profile_trips(
         ((again,),) = database.rows(f"SELECT coalesce(CAST(sum(copies) AS BIGINT), 0) FROM ({copies})")
     minutes, kilometres = _lengths(study, history)
     return TripProfile(hours, weekdays, midnight, again, tuple(roles.values()), minutes, kilometres)
-
-
-def _compared(source: Source) -> str:
-    """SQL of what makes rows equal, whatever the types of their columns."""
-    keys = ["clock_us"]
-    for role, form in source.forms.items():
-        if role == "user_id":
-            keys.append(f"{user_key(role, form)}")
-        elif role in ("origin", "destination"):
-            keys.append(f"CAST({(zone_key(role, form) or ('NULL',))[0]} AS VARCHAR)")
-        elif role != "departure":
-            keys.append(f"{coordinate(role, form)}")
-    return ", ".join(keys)
 
 
 def _lengths(
