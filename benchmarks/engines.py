@@ -132,6 +132,7 @@ def spark_session() -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
         "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": "-Dderby.stream.error.file=/dev/null",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.session.timeZone": "America/New_York",  # which must not matter

@@ -95,9 +95,10 @@ def test_names_of_a_file_mean_nothing_in_what_reads_it(tmp_path: Path) -> None:
     hostile += ["CREATE VIEW attached.trips AS SELECT * FROM main.trips, range(5)"]
     hostile += ["CREATE VIEW duckdb_columns AS SELECT 1 AS database_name"]
     hostile += ["CREATE MACRO duckdb_views() AS TABLE SELECT 1 AS database_name", "CREATE TYPE BIGINT_ AS ENUM ('x')"]
+    hostile += ['CREATE TABLE "\xfcber" AS FROM trips']
     path = fleet(tmp_path, "CREATE SCHEMA attached", "CREATE SCHEMA memory", *hostile)
     assert counted(f"{path}#trips", unit="user", max_requests=1, user="origin")[1].counted == 1
-    assert counted(f"{path}#MAIN.Trips")[1].counted == 1
+    assert counted(f"{path}#MAIN.Trips")[1].counted == counted(f"{path}#\xdcBER")[1].counted == 1
     with pytest.raises(HistoryError, match="#attached.trips is a view"):
         counted(f"{path}#attached.trips")
 
@@ -106,7 +107,7 @@ NO_TABLES = {
     "name a table behind a #": ["", "#", "#a.b.c", "#main."],
     "there is no table": ["#nothing", '#trips" LIMIT 1 --', "#(SELECT * FROM trips)", "#trips'", "#numbers"],
     "No such file": ["/none.duckdb#trips", "/md:fleet.duckdb#trips", "/https://example.org/fleet.duckdb#trips"],
-    "cannot be opened as a DuckDB file": ["/text.duckdb#trips", "/lite.db#trips"],
+    "cannot be read as a DuckDB file": ["/text.duckdb#trips", "/lite.db#trips"],
     "no file matches": ["/*.ddb#trips"],
 }
 

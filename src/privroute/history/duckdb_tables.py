@@ -64,9 +64,9 @@ class DuckDBTable:
     def schema_of(self, names: Iterable[str]) -> Any:
         """The names of all columns, and the Arrow types of those that are wanted, in any case."""
         wanted = {name.lower() for name in names}
-        with self._opened(wanted) as (database, columns):
+        with self._opened(wanted) as (database, table, columns):
             shown = [sql if name.lower() in wanted else f"NULL AS {quoted(name)}" for name, sql in columns.items()]
-            return database.schema(f"SELECT {', '.join(shown)} FROM {self._sql} LIMIT 0")
+            return database.schema(f"SELECT {', '.join(shown)} FROM {table} LIMIT 0")
 
     def batches(
         self,
@@ -76,53 +76,54 @@ class DuckDBTable:
         hours: tuple[int, Hours] | None = None,
     ) -> Iterator[list[Any]]:
         """The named columns in their forms, a batch of rows at a time: arguments as of parquet_batches."""
-        with self._opened({name.lower() for name in names}) as (database, columns):
+        with self._opened({name.lower() for name in names}) as (database, table, columns):
             shown = ", ".join(columns[name] for name in dict.fromkeys(names))
-            done, total = 0, max(1, database.rows(f"SELECT count(*) FROM {self._sql}")[0][0])
-            for batch in database.record_batches(f"SELECT {shown} FROM {self._sql}", _BATCH_ROWS):
+            done, total = 0, max(1, database.rows(f"SELECT count(*) FROM {table}")[0][0])
+            for batch in database.record_batches(f"SELECT {shown} FROM {table}", _BATCH_ROWS):
                 done += batch.num_rows
                 report(batch.num_rows, done / total)
                 yield formed(batch, names, rules, hours)
 
-    @property
-    def _sql(self) -> str:
-        return ".".join(map(quoted, (ATTACHED, self.schema, self.name)))
-
     @contextmanager
-    def _opened(self, wanted: set[str]) -> Iterator[tuple[Database, dict[str, str]]]:
-        """The file with the table in it, and SQL of the table's columns by their names; wanted : in small letters."""
-        opened = False
+    def _opened(self, wanted: set[str]) -> Iterator[tuple[Database, str, dict[str, str]]]:
+        """The file, SQL of the table in it, and of its columns by their names; wanted : in small letters."""
         try:
             with open_file(self.path) as database:
-                opened = True
-                yield database, self._columns(database, wanted)
+                yield database, *self._look_up(database, wanted)
+                return
         except UnreadableError:
-            if opened:
-                raise
-        if not opened:
-            raise FormatError(
-                self.path,
-                "cannot be opened as a DuckDB file: it is damaged, of a later version, or open for writing, here or in "
-                "another process; close that connection, or pass a copy",
-            )
+            pass
+        raise FormatError(
+            self.path,
+            "cannot be read as a DuckDB file: it is damaged, of a later version, or open for writing, here or in "
+            "another process; close that connection, or pass a copy",
+        )
 
-    def _columns(self, database: Database, wanted: set[str]) -> dict[str, str]:
-        """SQL of each column, after a look into the catalog."""
-
-        def found(catalog: str, shown: str, kind: str) -> list[tuple[Any, ...]]:
-            named = f"lower({kind}_name) = lower({literal(self.name)})"
-            where = f"database_name = '{ATTACHED}' AND lower(schema_name) = lower({literal(self.schema)}) AND {named}"
-            return database.rows(f"SELECT {shown} FROM {catalog}() WHERE {where}")
-
-        if not found("duckdb_tables", "1", "table"):
-            if found("duckdb_views", "1", "view"):
-                raise not_a_table(self, "a view")
+    def _look_up(self, database: Database, wanted: set[str]) -> tuple[str, dict[str, str]]:
+        """SQL of the table and of its columns, by the catalog of the file."""
+        entries = " UNION ALL ".join(
+            f"SELECT {kind}_name AS name, schema_name, '{kind}' AS kind FROM duckdb_{kind}s() "
+            f"WHERE database_name = '{ATTACHED}'"
+            for kind in ("table", "view")
+        )
+        found = database.rows(
+            f"SELECT name, schema_name, kind FROM ({entries}) WHERE lower(name) = lower({literal(self.name)}) "
+            f"AND lower(schema_name) = lower({literal(self.schema)})"
+        )
+        if not found:
             raise FormatError(self.path, f"there is no table {self.schema}.{self.name}")
-        columns = found("duckdb_columns", "column_name, data_type, is_generated", "table")
-        for name, _, generated in columns:
-            if generated and name.lower() in wanted:
-                raise not_a_table(f"{self}: the column {name!r}", "a generated column")
-        return {name: _shown(name, kind) for name, kind, _ in columns}
+        name, schema, kind = max(found, key=lambda row: row[:2] == (self.name, self.schema))
+        if kind != "table":
+            raise not_a_table(self, "a view")
+        of_table = f"schema_name = {literal(schema)} AND table_name = {literal(name)}"
+        columns = database.rows(
+            "SELECT column_name, data_type, is_generated FROM duckdb_columns() "
+            f"WHERE database_name = '{ATTACHED}' AND {of_table}"
+        )
+        for column, _, generated in columns:
+            if generated and column.lower() in wanted:
+                raise not_a_table(f"{self}: the column {column!r}", "a generated column")
+        return ".".join(map(quoted, (ATTACHED, schema, name))), {name: _shown(name, kind) for name, kind, _ in columns}
 
 
 def _shown(column: str, kind: str) -> str:

@@ -96,6 +96,8 @@ def open_postgresql(text: str, columns: Mapping[str, str], public: Mapping[str, 
                 cursor.execute(statement, {name: each for name, each in values.items() if f"({name})s" in statement})
                 names = [column.name for column in cursor.description]
                 rows = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(names)
+            if any(kind for _, kind in server.execute(_CATALOG, asked)):  # the lock does not keep new parts away
+                raise ValueError
             return pa.table([pa.array(row, pa.int64()) for row in rows], names)
 
         utf8 = server.info.parameter_status("server_encoding") == "UTF8"

@@ -91,7 +91,7 @@ def _session(master: str, text: str) -> Any:
     session, running = None, ""
     with suppress(Exception):
         builder = SparkSession.builder.appName("privroute")
-        found = SparkSession.getActiveSession() or (builder.master(cluster) if master else builder).getOrCreate()
+        found = (builder.master(cluster) if master else builder).getOrCreate()
         running, fresh = str(found.sparkContext.master), found.newSession()
         for name, value in found.conf.getAll.items():
             if name.startswith(_CATALOG_SETTINGS):
