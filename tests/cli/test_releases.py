@@ -29,7 +29,7 @@ def test_inspect_says_what_is_protected_from_whom_how_strongly_and_what_is_not(r
     assert done.code == 0, done.err
     certificate = pr.load_release(release).certificate
     assert certificate.rho
-    for title in ("What is protected", "From whom", "How strongly", "What is NOT protected", "How it was made"):
+    for title in ("Protected", "From whom", "How strongly", "Not protected", "How it was made"):
         assert f"\n{title}\n" in done.out
     assert "Private: epsilon 0.1, delta 1e-6" in done.text
     assert "at most 1.106 times as likely, plus a probability of 1e-6" in done.text  # e^0.1, rounded upwards
@@ -59,7 +59,7 @@ def test_inspect_says_loudly_that_a_delta_is_too_large_for_single_persons(weak: 
     done = run("inspect", weak)
     assert done.code == 0
     assert done.out.splitlines()[1].startswith("NOT PRIVATE: delta 0.1 is above 0.001")
-    assert "What is protected" not in done.out
+    assert "\nProtected\n" not in done.out
     assert "hold as stated" in done.text
     assert "Private" not in done.text
     assert "vehicles per hour in total (NOT PRIVATE)" in done.text

@@ -43,6 +43,8 @@ class Keeper:
         paths = write(self.folder, self.chance, self.layout, rows)
         self.made += 1
         out = self.folder / f"kept{self.made}"
+        for folder in more.get("previous", ()):  # each time as if no later part had been made
+            (folder / "continued").unlink(missing_ok=True)
         with draw_borders(self.chance):
             bound_trips(paths, out, **self.options, **more)
         return out

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -113,7 +114,7 @@ class Lasting:
     def execute(self, statement: str) -> Any:
         if statement.startswith("SET "):  # said once, and locked since
             if statement in self._settings:
-                return None
+                return SimpleNamespace(fetchall=list)
             self._settings.add(statement)
         return self._connection.execute(statement)
 

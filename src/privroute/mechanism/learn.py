@@ -369,10 +369,10 @@ def _of(certificate: Certificate, study: Study, history: DemandHistory | PeriodH
     """The certificate with what the data are, and what its proof assumes of them."""
     if history.simulated:
         return replace(certificate, data="simulated", asserted=())
-    reading = None if history.elsewhere else history.frame.reading
-    if reading is None:  # the counts were given, whoever made them
-        return replace(certificate, data="counts", asserted=(COUNTS_ARE_TRIPS, *study.asserted))
-    return replace(certificate, asserted=(*reading.asserted, *study.asserted))
+    reading, said = None if history.elsewhere else history.frame.reading, study.network.units.said
+    data = (COUNTS_ARE_TRIPS,) if reading is None else reading.asserted  # counts may be given, whoever made them
+    asserted = tuple(map(said, (*data, *study.asserted)))
+    return replace(certificate, data="counts" if reading is None else "trips", asserted=asserted)
 
 
 @cache

@@ -198,7 +198,7 @@ def _manifest(place: Path, trusted: str | os.PathLike[str] | None) -> dict[str, 
     if not isinstance(found, dict) or type(number) is not int or number not in _READ:
         raise ReleaseError(f"{path} is not of a format that this privroute reads: {_why_not(number)}")
     parts: dict[str, type] = {"certificate": dict, "network": dict, "sha256": dict}
-    day = number == _OF_PERIODS or "periods" in found
+    day = "periods" in found if number == FORMAT else number == _OF_PERIODS
     parts |= {"periods": list} if day else {}
     for name, kind in parts.items():
         if not isinstance(found.get(name), kind):
@@ -207,7 +207,8 @@ def _manifest(place: Path, trusted: str | os.PathLike[str] | None) -> dict[str, 
         raise ReleaseError(f"{path} is damaged: network has other entries than crs")
     needed, listed = {NODES, LINKS}, set(found["sha256"])
     own = {POLICY, ROUTES, DEMAND} if not day else {name for name in listed if is_of_slot(name)}
-    if not needed <= listed <= needed | own | {STREETS, ZONES} or not listed & own - {DEMAND}:
+    whole = needed <= listed <= needed | own | {STREETS, ZONES} and listed & own - {DEMAND}
+    if not whole or ("periods" in found) != day:
         raise ReleaseError(f"{path} is damaged: it lists other files than a release has")
     return found
 
