@@ -52,6 +52,17 @@ class Layer:
         """Sum of the rows and the variance of its noise: the number of trips, where each pair is in one row."""
         return float(self.values.sum()), float(np.sum(self.scale**2))
 
+    @property
+    def effective_rows(self) -> float:
+        """Number of equal rows that would be as concentrated, (Σ z)² / Σ z²: between 1 and the number of rows.
+
+        The known noise is taken out of the squares. Rows that do not stand out from their noise count as equal.
+        """
+        total, squares = float(self.values.sum()), float(np.sum(self.values**2 - self.scale**2))
+        if total <= 0 or squares <= 0:
+            return float(self.values.size)
+        return min(max(total**2 / squares, 1.0), float(self.values.size))
+
     def again(self, values: NDArray[np.float64], scale: float) -> Layer:
         """The same rows measured a second time: means by inverse variance."""
         first, second = self.scale**-2.0, scale**-2.0

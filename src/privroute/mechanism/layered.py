@@ -53,7 +53,7 @@ __all__ = ["converse", "promise"]
 _GRID = 2.0**-12
 """One step of the noisy integers, in trips: a count that is multiplied by 2¹² has the noise of the promise's scale."""
 
-# trips of a mean zone, in noise of a pair's count, from which on it is worth looking at zones, pairs, pairs first
+# trips per effective zone, in noise of a pair's count, from which on it is worth looking at zones, pairs, pairs first
 _ZONES, _PAIRS, _ABUNDANT = 0.55, 3.6, 40.0
 _UNKNOWN_ORIGINS = 1.5  # where zones are not known: deviation of the logarithm of what an origin sends
 _LENGTHS_AGAIN = 0.2  # of a question that repeats the tables
@@ -180,8 +180,11 @@ class _Asking:
         return Tables(origins, destinations, by_length, Layer(everything, np.zeros(1), np.full(1, np.inf)))
 
     def clarity(self, tables: Tables) -> float:
-        """Trips of a mean zone, in standard deviations of the noise that the count of a pair would have."""
-        zones = max(tables.origins.values.size, tables.destinations.values.size)
+        """Trips per effective zone, in standard deviations of the noise that the count of a pair would have.
+
+        Zones without traffic do not count: a demand between a few of many zones is asked for pair by pair.
+        """
+        zones = max(tables.origins.effective_rows, tables.destinations.effective_rows)
         return tables.total[0] / zones / (self._scale / self.multipliers.pairs[1])
 
     def prior(self, tables: Tables) -> NDArray[np.float64]:
