@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EXPANSION = 10.0 * 10.0  # a fleet of 10 %; bikes are few, so capacities are taken as a tenth of those of the roads
-EPSILONS = (1.0, 0.1, 0.01)
+EPSILONS = (1.0, 0.7, 0.3, 0.15, 0.1, 0.01)
 DRAWS = 10
 
 

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import truncnorm
@@ -43,6 +45,30 @@ def measured(noise: float, seed: int = 1, *, pairs: bool = True) -> Tables:
     whole = Layer(cells(np.zeros(TRUE.size, np.intp), 1), np.zeros(1), np.full(1, np.inf))
     found = Tables(tables[0], tables[1], tables[2], whole)
     return found.with_pairs(TRUE + noise * random.normal(size=TRUE.size), noise) if pairs else found
+
+
+class TestEffectiveRows:
+    def layer(self, values: NDArray[np.float64], noise: float = 0.0) -> Layer:
+        return Layer(cells(np.arange(values.size), values.size), values, np.full(values.size, noise))
+
+    def test_rows_with_equal_sums_count_and_empty_rows_do_not(self) -> None:
+        for full in (1, 3, 40):
+            values = np.where(np.arange(40) < full, 7.0, 0.0)
+            assert self.layer(values).effective_rows == pytest.approx(full)
+
+    def test_the_known_noise_does_not_make_equal_rows_look_concentrated(self) -> None:
+        """Mean of twenty draws: near 1,000, where noise left in the squares would make it 500."""
+        random = np.random.default_rng(1)
+        found = [self.layer(10.0 + random.normal(0, 10.0, 1000), 10.0).effective_rows for _ in range(20)]
+        assert np.mean(found) == pytest.approx(1000, rel=0.1)
+
+    @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20), st.floats(0, 1e12))
+    def test_it_is_between_one_row_and_all_whatever_the_noise_did(self, values: list[float], noise: float) -> None:
+        assert 1.0 <= self.layer(np.array(values), noise).effective_rows <= len(values)
+
+    def test_where_all_is_noise_all_rows_count(self) -> None:
+        assert self.layer(np.array([3.0, -4.0, 0.5]), 10.0).effective_rows == 3
+        assert self.layer(np.array([30.0, -40.0, 0.5]), 10.0).effective_rows == 3
 
 
 class TestMaximumEntropy:

@@ -36,6 +36,15 @@ def history(mean: float, seed: int = 1, contribution: pr.Contribution | None = N
     return pr.DemandHistory(PAIRS, counts, period_min=60, expansion=40, contribution=contribution)
 
 
+def grid(side: int) -> pr.Network:
+    """A square of nodes, each a zone, with links of one to two minutes both ways between neighbours."""
+    node = np.arange(side * side).reshape(side, side)
+    tail = np.concatenate([node[:, :-1].ravel(), node[:, 1:].ravel(), node[:-1].ravel(), node[1:].ravel()])
+    head = np.concatenate([node[:, 1:].ravel(), node[:, :-1].ravel(), node[1:].ravel(), node[:-1].ravel()])
+    minutes = np.random.default_rng(2).uniform(1.0, 2.0, tail.size)
+    return pr.Network(tail, head, pr.Latency.affine(minutes, 50.0), list(range(side * side)))
+
+
 def study(data: pr.DemandHistory, epsilon: float = 1.0, options: pr.Layered | None = None) -> pr.Study:
     unit = "request" if data.frame.contribution is None else data.frame.contribution.unit
     guarantee = pr.Guarantee(epsilon, 1e-6, unit)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.mechanism.layered_cases import PAIRS, SCENARIO, granted, held, history, study
+from tests.mechanism.layered_cases import PAIRS, SCENARIO, granted, grid, held, history, study
 from tests.statistical.rates import EACH
 
 import privroute as pr
@@ -206,13 +206,8 @@ class TestAudit:
 
 def test_memory_grows_with_the_links_of_paths_and_not_with_pairs_times_links() -> None:
     """A grid of 24 x 24 nodes with 20,592 pairs and 2,208 links: their product alone would be 364 MB."""
-    side, zones = 24, 144
-    node = np.arange(side * side).reshape(side, side)
-    tail = np.concatenate([node[:, :-1].ravel(), node[:, 1:].ravel(), node[:-1].ravel(), node[1:].ravel()])
-    head = np.concatenate([node[:, 1:].ravel(), node[:, :-1].ravel(), node[1:].ravel(), node[:-1].ravel()])
-    minutes = np.random.default_rng(2).uniform(1.0, 2.0, tail.size)
-    network = pr.Network(tail, head, pr.Latency.affine(minutes, 50.0), list(range(side * side)))
-    origin, destination = np.repeat(node.ravel()[::4][:zones], zones), np.tile(node.ravel()[::4][:zones], zones)
+    network, zones = grid(24), 144
+    origin, destination = np.repeat(np.arange(576)[::4], zones), np.tile(np.arange(576)[::4], zones)
     pairs = pr.Pairs(origin[origin != destination], destination[origin != destination])
     counts = np.random.default_rng(1).poisson(3.0, (1, len(pairs)))
     data = pr.DemandHistory(pairs, counts, period_min=60)

@@ -32,7 +32,7 @@ from privroute.privacy.sensitivity import summed_counts_sensitivity
 from privroute.study.mechanisms import Layered
 
 UNITS = {"request": None, "user": USERS, "user-day": USER_DAYS}
-RICH, MIDDLE, POOR, POOREST = 300.0, 4.0, 0.5, 0.01  # requests of a pair and day: other questions for each
+RICH, MIDDLE, POOR, POOREST = 300.0, 2.0, 0.3, 0.01  # requests of a pair and day: other questions for each
 LEVELS = (RICH, MIDDLE, POOR, POOREST)
 
 
