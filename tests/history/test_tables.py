@@ -334,6 +334,7 @@ class TestSpark:
             counted(session.sql(QUERIES[query]))
 
     def test_temporary_views_stand_for_no_table(self, session: Any) -> None:
+        session.sql("DROP TABLE IF EXISTS default.trips")  # of other tests with this session
         many = session.sql("SELECT trips.* FROM trips, range(5)")
         many.createOrReplaceTempView("trips")
         many.createGlobalTempView("asked")

@@ -69,4 +69,4 @@ def bound(
     files = " ".join(f"--trips '{folder / TRIPS}'" for folder in [*(previous or ()), out])
     if not previous:  # all parts of a data set share one budget
         say(f"Approve its budget with: privroute budget init ... --unit user {kept}")
-    say(f"Read it with: privroute learn ... {files} --unit user {bounds} --pre-bounded --kept-set {name}")
+    say(f"Read it with: privroute learn ... {files} --unit user {bounds} --pre-bounded --set unit.kept_set={name}")

@@ -40,10 +40,9 @@ LEARN_KEYS = (
     *("calendar.from", "calendar.to", "calendar.weekdays", "calendar.periods", "calendar.time_zone"),
     *("calendar.day_types", "calendar.holidays"),
     *("calendar.period_min", "unit.protect", "unit.max_requests", "unit.max_per_pair", "unit.pre_bounded"),
-    "unit.kept_set",
     *("data.expansion", "guarantee.epsilon", "guarantee.delta", "mechanism.name", "mechanism.alpha"),
     *("trips.departure", "trips.origin", "trips.destination", "trips.user", "trips.max_zone_distance_km"),
-    *("trips.rows_are_trips", "trips.times_as_before"),
+    "trips.rows_are_trips",
 )
 
 
