@@ -29,8 +29,8 @@ from privroute.progress import check_progress, each_told
 from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.release import Part, Release
 from privroute.study.guarantee import Guarantee, delta_caveat
+from privroute.study.measured_shares import QUALITY_SHARE
 from privroute.study.mechanisms import Counts, Daily
-from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
 from privroute.threads import available_threads
 

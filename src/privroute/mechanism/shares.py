@@ -21,8 +21,8 @@ from privroute.history.demand_history import MOST_REQUESTS
 from privroute.mechanism import quality
 from privroute.mechanism.interface import Question
 from privroute.mechanism.promise import Promise
+from privroute.study.measured_shares import DAYS_SHARE
 from privroute.study.mechanisms import measures_days, public_options
-from privroute.study.schema import DAYS_SHARE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

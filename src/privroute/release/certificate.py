@@ -16,9 +16,9 @@ from privroute.release.read_only import plain, read_only
 from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
 from privroute.study.guarantee import delta_caveat
+from privroute.study.measured_shares import DAYS_SHARE
 from privroute.study.mechanisms import measures_days, noise_is_on_flows
 from privroute.study.period_shares import period_shares
-from privroute.study.schema import DAYS_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,0 +1,17 @@
+"""Shares of rho that are spent on measuring something beside what the mechanism asks."""
+
+from __future__ import annotations
+
+__all__ = ["DAYS_SHARE", "LARGEST_SHARE", "QUALITY_SHARE", "TOTAL_SHARE"]
+
+QUALITY_SHARE = 0.05
+"""Spent on measuring how useful a release is."""
+
+TOTAL_SHARE = 0.02
+"""Spent on measuring the total where users are bounded and that is asked for."""
+
+DAYS_SHARE = 0.02
+"""Spent on measuring how much the days' totals vary where the objective is all days."""
+
+LARGEST_SHARE = 0.45
+"""Of the shares for the quality and for the total."""
