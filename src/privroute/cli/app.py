@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
+from privroute.cli.command import Command
 from privroute.cli.terminal import plain
 from privroute.errors import PrivrouteError
 
@@ -73,8 +74,6 @@ class _Commands(TyperGroup):
 
 
 def _load(name: str) -> Any:
-    from privroute.cli.spelling import Command  # noqa: PLC0415 - the table of keys
-
     module, sentence = COMMANDS[name]
     found = getattr(import_module(f"privroute.cli.{module}"), name)
     if isinstance(found, typer.Typer):

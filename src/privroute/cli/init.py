@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privroute.cli.study_options import SETTINGS, SetOption, settings_of, with_keys
+from privroute.cli.command import SETTINGS
+from privroute.cli.study_options import SetOption, settings_of, with_keys
 from privroute.cli.terminal import line, say, warn
 from privroute.errors import InputError, PrivrouteError
 from privroute.study.guarantee import delta_caveat

@@ -1,42 +1,16 @@
 """Errors in the words of the command line: an argument is its flag, a --set of its key, or a key of the study file."""
 
-from typing import Any
-
 from typer.core import TyperCommand
 
-from privroute.cli.study_options import SETTINGS
+from privroute.cli.command import SETTINGS
 from privroute.errors import PrivrouteError
 from privroute.study.keys import Key
 from privroute.study.schema import BY_ARGUMENT
 
-__all__ = ["Command"]
+__all__ = ["Spelling"]
 
 
-class Command(TyperCommand):
-    """A command whose errors name its own options."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; several files after one option are a pattern that the shell has expanded."""
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as problem:  # typer does not export the class of usage errors
-            patterns = [option.opts[0] for option in self.params if option.metavar == "FILES"]
-            message = getattr(problem, "message", "")
-            if patterns and "unexpected extra argument" in message:
-                ctx.fail(f"{message}; quote patterns, so that the shell does not expand them: {patterns[0]} '*.csv'")
-            raise
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run it."""
-        SETTINGS.set(None)
-        try:
-            return super().invoke(ctx)
-        except PrivrouteError as problem:
-            problem.args = (_Spelling(self).of(problem),)
-            raise
-
-
-class _Spelling:
+class Spelling:
     """How a command spells arguments.
 
     A value that stands in the study file is spelt as its key there, and the file is named; so is one that is missing

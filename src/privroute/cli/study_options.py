@@ -3,13 +3,13 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privroute.cli.command import SETTINGS
 from privroute.errors import InputError
 from privroute.study.keys import PERIODS, YES_NO, Key
 from privroute.study.schema import KEYS
@@ -17,9 +17,7 @@ from privroute.study.schema import KEYS
 if TYPE_CHECKING:
     from privroute.study.settings import Settings
 
-__all__ = ["LEARN_KEYS", "SETTINGS", "SetOption", "StudyArgument", "settings_of", "with_keys"]
-
-SETTINGS: ContextVar["Settings | None"] = ContextVar("SETTINGS", default=None)  # of the command, for errors' spelling
+__all__ = ["LEARN_KEYS", "SetOption", "StudyArgument", "settings_of", "with_keys"]
 
 StudyArgument = Annotated[
     Path | None,

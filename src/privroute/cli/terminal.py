@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich import progress as rich_progress
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -157,6 +156,8 @@ def bar() -> Iterator[Progress | None]:
     if not errors.is_terminal:
         yield None
         return
+    from rich import progress as rich_progress  # noqa: PLC0415 - slow to load
+
     columns = (
         rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(),

@@ -255,4 +255,4 @@ def _sizes(name: str, given: ArrayLike, network: Network, ends: NDArray[np.int32
         raise DemandError(f"{name} is zero everywhere; give at least one zone a size")
     by_node = np.zeros(network.nodes)
     by_node[network.zones] = size
-    return np.asarray(by_node[np.unique(ends)])
+    return np.asarray(by_node[np.flatnonzero(np.bincount(ends))])

@@ -28,8 +28,8 @@ from privroute.study.calendar import Calendar
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, delta_caveat
 from privroute.study.layer_noise import LayerNoise
+from privroute.study.measured_shares import QUALITY_SHARE
 from privroute.study.mechanisms import Counts, Layered, Unprotected, as_mechanism, default_mechanism, public_options
-from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
 
 if TYPE_CHECKING:

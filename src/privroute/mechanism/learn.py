@@ -30,8 +30,8 @@ from privroute.release.certificate import ADJACENCY, Certificate, NoiseKind
 from privroute.release.release import Part, Release
 from privroute.study.clock_rules import ClockRules
 from privroute.study.guarantee import Guarantee, delta_caveat
+from privroute.study.measured_shares import QUALITY_SHARE
 from privroute.study.mechanisms import Counts, Daily
-from privroute.study.schema import QUALITY_SHARE
 from privroute.study.study import Study
 from privroute.study.trip_format import COUNTS_ARE_TRIPS, ROWS_ARE_TRIPS
 from privroute.threads import available_threads

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from dataclasses import fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -226,8 +227,9 @@ def show(value: object) -> str:
 
 
 def _is_masked(values: object) -> bool:
+    masked = sys.modules.get("numpy.ma")  # loaded by whoever makes one, and slow to load
     parts = values if isinstance(values, list | tuple) else [values]
-    return any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts)
+    return masked is not None and any(isinstance(part, masked.MaskedArray) and masked.is_masked(part) for part in parts)
 
 
 def _places(bad: NDArray[np.intp]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privroute.network.curves import CURVES
+from privroute.network.curves import CURVES, numbers_in
 from privroute.network.latency import Latency
 
 if TYPE_CHECKING:
@@ -99,4 +99,4 @@ def parameter_of_row(where: Where, row: dict[str, str], parameter: Parameter) ->
 def _present(curve: NDArray[np.uint8]) -> dict[str, NDArray[np.bool_]]:
     """The curves that occur, in the order of the table: name -> (links,) where."""
     names = list(CURVES)
-    return {names[number]: curve == number for number in np.unique(curve).tolist()}
+    return {names[number]: curve == number for number in numbers_in(curve)}

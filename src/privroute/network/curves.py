@@ -6,7 +6,7 @@ values to try in tests/network/curve_cases.py; a row in docs/model.md. Everythin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from privroute.network.point_curves import Piecewise, Table
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CURVES", "LatencyKind", "number_of"]
+__all__ = ["CURVES", "LatencyKind", "number_of", "numbers_in"]
 
 LatencyKind = Literal["affine", "bpr", "piecewise", "table", "conical", "akcelik", "mm1", "davidson"]
 """What readers take as `latency=`: a curve by its name, or "affine", which is BPR with power 1."""
@@ -384,6 +384,11 @@ CURVES: dict[str, Curve] = {
 def number_of(name: str) -> int:
     """Return the position of a curve in the table."""
     return list(CURVES).index(name)
+
+
+def numbers_in(curve: NDArray[np.integer[Any]]) -> list[int]:
+    """The numbers of curves that occur, in order. NumPy's own function loads masked arrays, which takes longer."""
+    return [int(number) for number in np.flatnonzero(np.bincount(curve))]
 
 
 def _refuse(links: Links, good: NDArray[np.bool_], name: str, what: str) -> None:

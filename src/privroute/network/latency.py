@@ -24,7 +24,7 @@ from privroute.network.checks import (
     real_array,
 )
 from privroute.network.curve import Links
-from privroute.network.curves import CURVES, number_of
+from privroute.network.curves import CURVES, number_of, numbers_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -243,7 +243,7 @@ class Latency(RebuiltOnCopy):
         """The links of each curve that is present, in the order of the table."""
         parts = []
         curves = list(CURVES.values())
-        for number in np.unique(self.curve).tolist():
+        for number in numbers_in(self.curve):
             index = np.flatnonzero(self.curve == number)
             where = slice(None) if index.size == len(self) else index
             curve = curves[number]
@@ -314,7 +314,7 @@ def _check_names(kind: str, given: dict[str, ArrayLike], known: Sequence[str]) -
 
 def _checked_parameters(numbers: NDArray[np.int32], rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """(links, width) read-only, each value in the range of its parameter, zeros where a curve has fewer than width."""
-    curves = {number: list(CURVES.values())[number] for number in np.unique(numbers).tolist()}
+    curves = {number: list(CURVES.values())[number] for number in numbers_in(numbers)}
     width = max((len(curve.parameters) for curve in curves.values()), default=0)
     if rows.ndim != 2 or rows.shape[0] != numbers.size or rows.shape[1] < width:  # noqa: PLR2004 - two axes
         raise NetworkError(f"parameters has shape {rows.shape}; pass ({numbers.size}, {width}), a row for each link")

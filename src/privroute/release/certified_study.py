@@ -14,9 +14,9 @@ from privroute.study.calendar import Calendar
 from privroute.study.contribution import Contribution
 from privroute.study.expected_trips import check_expected
 from privroute.study.guarantee import Guarantee
+from privroute.study.measured_shares import LARGEST_SHARE
 from privroute.study.mechanisms import check_public_options
 from privroute.study.period_shares import period_shares
-from privroute.study.schema import LARGEST_SHARE
 
 __all__ = ["check_study", "is_above_zero"]
 

@@ -36,19 +36,11 @@ from privroute.study.keys import (
     Kind,
     choice_of,
 )
+from privroute.study.measured_shares import QUALITY_SHARE, TOTAL_SHARE
 from privroute.study.mechanisms import MANY_PAIRS, MECHANISMS
 from privroute.study.trip_format import ROWS_ARE_TRIPS, EpochUnit
 
 __all__ = ["BY_ARGUMENT", "KEYS", "SECTIONS"]
-
-QUALITY_SHARE = 0.05
-"""Of rho, spent on measuring how useful a release is."""
-
-LARGEST_SHARE = 0.45
-"""Of rho, for each of these two."""
-
-TOTAL_SHARE = 0.02
-"""Of rho, spent on measuring the total where users are bounded and that is asked for."""
 
 SECTIONS = {
     "network": "Network: a file of OpenStreetMap, OSMnx, TNTP, SNDlib or Topology Zoo, a GMNS folder, or sioux-falls "

@@ -16,9 +16,10 @@ from privroute.study.expected_trips import check_expected
 from privroute.study.frame import Frame
 from privroute.study.guarantee import Guarantee, check_unit
 from privroute.study.keys import PATH
+from privroute.study.measured_shares import LARGEST_SHARE, QUALITY_SHARE, TOTAL_SHARE
 from privroute.study.mechanisms import Mechanism, Unprotected, as_mechanism, default_mechanism, public_options
 from privroute.study.period_shares import period_shares
-from privroute.study.schema import KEYS, LARGEST_SHARE, QUALITY_SHARE, TOTAL_SHARE
+from privroute.study.schema import KEYS
 from privroute.study.settings import Settings, spelt_as_key
 from privroute.study.source import BUILT_IN, Source
 from privroute.study.toml_text import as_toml
