@@ -51,7 +51,7 @@ demo: $(VENV)/.core ## learn a private policy from simulated days on Sioux Falls
 test: sanitize lint ## everything that must pass: linters, the core under sanitizers, all tests
 suite: ## all tests; T=tests/network for those of a folder
 test suite: $(TESTED)
-	$(BIN)/pytest -n $(WORKERS) --cpu-limit $(CPU_LIMIT) $(T)
+	$(BIN)/pytest -n $(WORKERS) $(T)
 
 quick: style ## linters without cppcheck, and the tests that are not slow; T=tests/network for those of a folder
 	$(BIN)/pytest -q -n $(CORES) -m "not slow" --cpu-limit $(CPU_LIMIT) $(T)

@@ -84,6 +84,7 @@ def test_the_reported_two_percent_are_the_regularisers_at_alpha_1e3(quick: Quick
     assert longer == pytest.approx(2.0, abs=0.3)
 
 
+@pytest.mark.slow
 def test_prices_rise_with_the_noise_and_the_printed_constants_cost_orders_of_magnitude_more(quick: Quick) -> None:
     result = quick("table-1")
     sweep = result.panel("price against the noise")[0]
@@ -106,6 +107,7 @@ def test_both_sets_of_constants_are_priced_with_cycles_and_without(quick: Quick)
         assert all(before > 5 * abs(after) > 0 for before, after in zip(with_cycles, without, strict=True))
 
 
+@pytest.mark.slow
 def test_what_the_paper_says_of_the_limit_in_figure_3_holds(quick: Quick) -> None:
     held = {claim.text: claim.holds for claim in quick("figure-3").claims}
     assert held["A larger α makes the cost fall faster"]
@@ -113,6 +115,7 @@ def test_what_the_paper_says_of_the_limit_in_figure_3_holds(quick: Quick) -> Non
     assert held["A higher demand has a lower cost ratio in the limit"]
 
 
+@pytest.mark.slow
 def test_errors_of_table_2_agree_in_the_reading_per_minute_only(quick: Quick) -> None:
     rows = quick("table-2").reported
     first = {(row.quantity, row.setting): row for row in rows if row.quantity.startswith("Error 1")}

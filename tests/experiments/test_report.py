@@ -43,6 +43,7 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_one_item_from_the_command_line_has_its_files(tmp_path: Path) -> None:
     done = run("reproduce", "figure-1", "constants", "--quick", "--out", tmp_path / "new" / "place")
     assert done.code == 0, done.err

@@ -90,6 +90,7 @@ def test_numbers_that_are_equal_but_not_the_same_have_keys_of_their_own(
     assert len(kept) > 1
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_what_is_kept_of_a_user_depends_on_nobody_else(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.mechanism.layered_cases import grid
 
 import privroute as pr
@@ -28,6 +29,7 @@ def district(network: pr.Network, seed: int) -> pr.Demand:
     return pr.Demand(pairs, rate * (60.0 / rate.sum()))
 
 
+@pytest.mark.slow
 def test_more_budget_makes_the_loss_smaller_where_few_zones_have_trips() -> None:
     """Geometric mean of five demands with three draws each, all with fixed seeds.
 

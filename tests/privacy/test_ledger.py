@@ -410,6 +410,7 @@ def charge_often(path: Any, number: int, wanted: int, done: Any) -> None:
     done.put((number, granted))
 
 
+@pytest.mark.slow
 def test_processes_that_charge_at_once_never_overspend_and_lose_nothing(new_place: NewPlace) -> None:
     """Eight processes, 40 or 100 charges each, of which fewer than half fit."""
     fitting = 150

@@ -129,6 +129,7 @@ def others(tmp_path_factory: pytest.TempPathFactory, key: Path) -> list[Path]:
     return places
 
 
+@pytest.mark.slow
 def test_whatever_is_tampered_with_swapped_or_signed_by_another_key_is_refused(
     copy: Path, public: Path, others: list[Path], tmp_path: Path
 ) -> None:
